@@ -1,0 +1,241 @@
+package backoff
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Default values of [ExponentialBackOff]'s fields, as set by [NewExponentialBackOff].
+const (
+	DefaultInitialInterval     = 500 * time.Millisecond
+	DefaultRandomizationFactor = 0.5
+	DefaultMultiplier          = 1.5
+	DefaultMaxInterval         = 60 * time.Second
+	DefaultMaxElapsedTime      = 15 * time.Minute
+)
+
+// ExponentialBackOff is a policy whose interval grows by a factor after each failed attempt, up to
+// a cap, and whose waits are drawn at random from around the interval:
+//
+//	interval 1   = min(InitialInterval, MaxInterval)
+//	interval n+1 = min(interval n × Multiplier, MaxInterval)
+//	wait         = interval × a random factor from [1 − RandomizationFactor, 1 + RandomizationFactor]
+//
+// (The formula is that of google-http-java-client and of cenkalti/backoff.) MaxInterval caps the
+// interval, not the wait. Once a wait would end later than MaxElapsedTime after Reset, NextBackOff
+// returns Stop.
+//
+// With the defaults, and if the attempts themselves take no time, the first ten are:
+//
+//	retry   interval (s)   wait (s)
+//	    1          0.500   0.250 …  0.750
+//	    2          0.750   0.375 …  1.125
+//	    3          1.125   0.562 …  1.688
+//	    4          1.688   0.844 …  2.531
+//	    5          2.531   1.266 …  3.797
+//	    6          3.797   1.898 …  5.695
+//	    7          5.695   2.848 …  8.543
+//	    8          8.543   4.271 … 12.814
+//	    9         12.814   6.407 … 19.222
+//	   10         19.222   9.611 … 28.833
+//
+// The zero value and any partial literal are ready to use: each field says what it means unset or
+// out of range. No combination of values makes a wait negative or makes it overflow. Fields may
+// be changed until the first call of NextBackOff after Reset, and that call goes by them.
+//
+// The value holds the state of one loop at a time. GetElapsedTime alone may be called beside it.
+type ExponentialBackOff struct {
+	// InitialInterval is the first interval. A negative one means DefaultInitialInterval. Zero
+	// means the default as well, as long as Clock is nil; under a Clock, such as
+	// [NewExponentialBackOff] sets, it means waits of zero. The interval grows by a nanosecond at
+	// least, however small the two are.
+	InitialInterval time.Duration
+
+	// RandomizationFactor is how far waits go below and above the interval, as a part of it: 0 is
+	// no randomness, 1 is anything from zero to the doubled interval. Values below 0, and NaN,
+	// mean 0; values above 1 mean 1.
+	RandomizationFactor float64
+
+	// Multiplier is what the interval grows by. Zero and NaN mean DefaultMultiplier; other values
+	// below 1 mean 1, a constant interval.
+	Multiplier float64
+
+	// MaxInterval caps the interval, the first one too. Zero or less means DefaultMaxInterval.
+	MaxInterval time.Duration
+
+	// MaxElapsedTime is how long after Reset the last wait may end. Zero means no limit, a negative
+	// time no retry at all.
+	MaxElapsedTime time.Duration
+
+	// Stop is what NextBackOff returns beyond MaxElapsedTime. Zero means [Stop]. A positive value
+	// does not stop: the loop goes on, with Stop as its wait, for ever.
+	Stop time.Duration
+
+	// Clock tells the time that MaxElapsedTime counts. Nil means [SystemClock]. It is read by
+	// Reset, by GetElapsedTime and, if MaxElapsedTime is set, by NextBackOff. Time that a Clock
+	// steps backwards is neither counted nor given back.
+	Clock Clock
+
+	running  bool          // NextBackOff has been called since Reset
+	interval time.Duration // the next one, once running
+	watch    stopwatch     // runs since Reset
+}
+
+// Reset sets the interval back to InitialInterval and starts the elapsed time anew.
+func (b *ExponentialBackOff) Reset() {
+	b.running = false
+	b.watch.start(b.Clock)
+}
+
+// NextBackOff returns the next wait, and lets the interval grow. It returns Stop if the wait would
+// end later than MaxElapsedTime after Reset.
+func (b *ExponentialBackOff) NextBackOff() time.Duration {
+	if !b.running {
+		b.run()
+	}
+	interval := min(b.interval, b.maxInterval())
+	b.interval = b.grow(interval)
+	wait := b.randomize(interval)
+	if b.MaxElapsedTime != 0 && b.pastLimit(wait) {
+		if b.Stop == 0 {
+			return Stop
+		}
+		return b.Stop
+	}
+	return wait
+}
+
+// GetElapsedTime returns the time since Reset, or since the first NextBackOff of a literal that was
+// never Reset. It is zero before that, and never negative. It may be called while a Ticker or
+// another goroutine uses b, as long as b has been Reset, its fields stay as they are, and its Clock
+// is safe for that and does not step backwards.
+func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
+	return b.watch.read(b.Clock)
+}
+
+// run begins the sequence of intervals, and the elapsed time where Reset did not: for a literal
+// that was never Reset, or for a Clock that has taken SystemClock's place since, or the reverse.
+func (b *ExponentialBackOff) run() {
+	b.running = true
+	b.interval = b.InitialInterval
+	if b.interval < 0 || b.interval == 0 && b.Clock == nil {
+		b.interval = DefaultInitialInterval
+	}
+	if !b.watch.runsOn(b.Clock) {
+		b.watch.start(b.Clock)
+	}
+}
+
+// grow returns the interval after interval.
+func (b *ExponentialBackOff) grow(interval time.Duration) time.Duration {
+	multiplier := b.Multiplier
+	switch {
+	case multiplier == 0 || math.IsNaN(multiplier):
+		multiplier = DefaultMultiplier
+	case multiplier < 1:
+		multiplier = 1
+	}
+	limit := b.maxInterval()
+	switch {
+	case interval == 0 || multiplier == 1:
+		return interval
+	case float64(interval) >= float64(limit)/multiplier:
+		return limit
+	}
+	// Rounding down must not hold an interval of a few nanoseconds where it is.
+	return max(interval+1, duration(float64(interval)*multiplier))
+}
+
+func (b *ExponentialBackOff) maxInterval() time.Duration {
+	if b.MaxInterval <= 0 {
+		return DefaultMaxInterval
+	}
+	return b.MaxInterval
+}
+
+// randomize returns a wait drawn from interval × [1 − f, 1 + f], where f is RandomizationFactor.
+func (b *ExponentialBackOff) randomize(interval time.Duration) time.Duration {
+	if !(b.RandomizationFactor > 0) {
+		return interval
+	}
+	delta := min(b.RandomizationFactor, 1) * float64(interval)
+	low, high := float64(interval)-delta, float64(interval)+delta
+	// With the 1, each of the nanoseconds 1, 2 and 3 is drawn from [1, 3] a third of the time.
+	return duration(low + rand.Float64()*(high-low+1))
+}
+
+// duration is f nanoseconds, cut off at the ends of what a wait can be.
+func duration(f float64) time.Duration {
+	switch {
+	case f >= math.MaxInt64:
+		return math.MaxInt64
+	case f > 0:
+		return time.Duration(f)
+	}
+	return 0
+}
+
+// pastLimit reports whether wait would end later than MaxElapsedTime. It never adds the two times,
+// whose sum may be too large.
+func (b *ExponentialBackOff) pastLimit(wait time.Duration) bool {
+	elapsed := b.watch.advance(b.Clock)
+	return elapsed > b.MaxElapsedTime || wait > b.MaxElapsedTime-elapsed
+}
+
+// ExponentialBackOffOpts is an option for [NewExponentialBackOff].
+type ExponentialBackOffOpts func(*ExponentialBackOff)
+
+// NewExponentialBackOff returns an [ExponentialBackOff] with the default values, changed by opts,
+// and Reset.
+func NewExponentialBackOff(opts ...ExponentialBackOffOpts) *ExponentialBackOff {
+	b := &ExponentialBackOff{
+		InitialInterval:     DefaultInitialInterval,
+		RandomizationFactor: DefaultRandomizationFactor,
+		Multiplier:          DefaultMultiplier,
+		MaxInterval:         DefaultMaxInterval,
+		MaxElapsedTime:      DefaultMaxElapsedTime,
+		Stop:                Stop,
+		Clock:               SystemClock,
+	}
+	for _, opt := range opts {
+		opt(b)
+	}
+	b.Reset()
+	return b
+}
+
+// WithInitialInterval sets InitialInterval.
+func WithInitialInterval(d time.Duration) ExponentialBackOffOpts {
+	return func(b *ExponentialBackOff) { b.InitialInterval = d }
+}
+
+// WithRandomizationFactor sets RandomizationFactor.
+func WithRandomizationFactor(factor float64) ExponentialBackOffOpts {
+	return func(b *ExponentialBackOff) { b.RandomizationFactor = factor }
+}
+
+// WithMultiplier sets Multiplier.
+func WithMultiplier(multiplier float64) ExponentialBackOffOpts {
+	return func(b *ExponentialBackOff) { b.Multiplier = multiplier }
+}
+
+// WithMaxInterval sets MaxInterval.
+func WithMaxInterval(d time.Duration) ExponentialBackOffOpts {
+	return func(b *ExponentialBackOff) { b.MaxInterval = d }
+}
+
+// WithMaxElapsedTime sets MaxElapsedTime.
+func WithMaxElapsedTime(d time.Duration) ExponentialBackOffOpts {
+	return func(b *ExponentialBackOff) { b.MaxElapsedTime = d }
+}
+
+// WithRetryStopDuration sets Stop.
+func WithRetryStopDuration(d time.Duration) ExponentialBackOffOpts {
+	return func(b *ExponentialBackOff) { b.Stop = d }
+}
+
+// WithClockProvider sets Clock.
+func WithClockProvider(clock Clock) ExponentialBackOffOpts {
+	return func(b *ExponentialBackOff) { b.Clock = clock }
+}
