@@ -3,6 +3,7 @@ package backoff
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -120,3 +121,30 @@ func (*deafTimer) C() <-chan time.Time { return nil }
 type brokenTimer struct{ instantTimer }
 
 func (*brokenTimer) C() <-chan time.Time { return make(chan time.Time) }
+
+func TestLinearBackOff(t *testing.T) {
+	const s, most = time.Second, time.Duration(math.MaxInt64)
+	for name, test := range map[string]struct {
+		policy *LinearBackOff
+		want   []time.Duration
+	}{
+		"uncapped":         {NewLinearBackOff(s), []time.Duration{s, 2 * s, 3 * s, 4 * s}},
+		"capped":           {&LinearBackOff{Interval: 2 * s, MaxInterval: 5 * s}, []time.Duration{2 * s, 4 * s, 5 * s, 5 * s}},
+		"capped at first":  {&LinearBackOff{Interval: 2 * s, MaxInterval: s}, []time.Duration{s, s}},
+		"cap negative":     {&LinearBackOff{Interval: s, MaxInterval: -s}, []time.Duration{s, 2 * s}},
+		"zero value":       {&LinearBackOff{}, []time.Duration{0, 0, 0}},
+		"negative":         {NewLinearBackOff(-s), []time.Duration{Stop, Stop}},
+		"most negative":    {NewLinearBackOff(-most - 1), []time.Duration{Stop, Stop}},
+		"saturating":       {NewLinearBackOff(most/2 + 1), []time.Duration{most/2 + 1, most, most}},
+		"saturated":        {NewLinearBackOff(most), []time.Duration{most, most}},
+		"up to the brim":   {&LinearBackOff{Interval: most / 2, MaxInterval: most - 1}, []time.Duration{most / 2, most - 1, most - 1}},
+		"exactly at a cap": {&LinearBackOff{Interval: s, MaxInterval: 2 * s}, []time.Duration{s, 2 * s, 2 * s}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 2 {
+				require.Equal(t, test.want, draws(test.policy, len(test.want)))
+				test.policy.Reset()
+			}
+		})
+	}
+}

@@ -60,11 +60,3 @@ func contextOf(b BackOff) context.Context {
 	}
 	return context.Background()
 }
-
-// unwrap returns what the decorator b wraps, or nil if b is no decorator.
-func unwrap(b BackOff) BackOff {
-	if d, ok := b.(interface{ Unwrap() BackOff }); ok {
-		return d.Unwrap()
-	}
-	return nil
-}

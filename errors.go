@@ -97,6 +97,62 @@ func permanent(err error) (error, bool) {
 	return &unmarked{whole: err, inner: inner}, true
 }
 
+// RetryAfterError is an error that asks for a minimum wait before the next attempt, as a server does
+// with a Retry-After header. Make it with [RetryAfter].
+//
+// The wait before the retry is the longer of Duration and the policy's own. It counts against
+// [ExponentialBackOff]'s MaxElapsedTime and against the context's deadline: where it would pass one
+// of them, the loop gives up at once. The error itself is returned then as any other would be. What
+// a stranger's server may ask for is best limited before it gets here.
+//
+// It is immutable in use, and so safe for any number of goroutines.
+type RetryAfterError struct {
+	// Err is the cause. It may be nil.
+	Err error
+
+	// Duration is the least wait. Zero or less asks for nothing.
+	Duration time.Duration
+}
+
+// RetryAfter returns a [*RetryAfterError] that wraps err and asks for a wait of d at least, or nil
+// if err is nil.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &RetryAfterError{Err: err, Duration: d}
+}
+
+// Error returns the text of Err and the wait that is asked for.
+func (e *RetryAfterError) Error() string {
+	asks := "retry after " + e.wait().String()
+	if err := e.Unwrap(); err != nil {
+		return err.Error() + " (" + asks + ")"
+	}
+	return asks
+}
+
+// Unwrap returns Err.
+func (e *RetryAfterError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
+
+func (e *RetryAfterError) wait() time.Duration {
+	if e == nil {
+		return 0
+	}
+	return max(0, e.Duration)
+}
+
+// retryAfter returns the wait that err asks for, or 0.
+func retryAfter(err error) time.Duration {
+	e, _ := asType[*RetryAfterError](err)
+	return e.wait()
+}
+
 // contextError is what a loop returns when its context, or its context's deadline, ends it.
 type contextError struct {
 	err   error // the context's Err

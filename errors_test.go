@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -185,3 +186,35 @@ type nothingBelow struct{}
 
 func (nothingBelow) Error() string { return "nothing below" }
 func (nothingBelow) Unwrap() error { return nil }
+
+func TestRetryAfterKeepsItsCause(t *testing.T) {
+	err := RetryAfter(errFailed, 3*time.Second)
+	require.EqualError(t, err, "failed (retry after 3s)")
+	require.ErrorIs(t, err, errFailed)
+	var asking *RetryAfterError
+	require.ErrorAs(t, fmt.Errorf("wrapped: %w", err), &asking)
+	require.Equal(t, 3*time.Second, asking.Duration)
+	require.Same(t, errFailed, asking.Err)
+	require.NoError(t, RetryAfter(nil, time.Second))
+
+	bare := &RetryAfterError{Duration: time.Second}
+	require.EqualError(t, bare, "retry after 1s")
+	require.NoError(t, errors.Unwrap(bare))
+}
+
+func TestRetryAfterIsReturnedWhenTheRetriesAreUsedUp(t *testing.T) {
+	last := RetryAfter(errFailed, 1)
+	require.Same(t, last, Retry(func() error { return last }, waits(0, 0)))
+}
+
+func TestPermanentGoesBeforeRetryAfter(t *testing.T) {
+	once(t, RetryAfter(Permanent(errFailed), time.Hour))
+	once(t, Permanent(RetryAfter(errFailed, time.Hour)))
+}
+
+// A nil RetryAfterError in an error asks for nothing.
+func TestNilRetryAfterErrorAsksForNothing(t *testing.T) {
+	calls := 0
+	_ = Retry(func() error { calls++; return (*RetryAfterError)(nil) }, waits(0))
+	require.Equal(t, 2, calls)
+}

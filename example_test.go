@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -278,6 +280,217 @@ func ExampleStopBackOff() {
 	fmt.Println("error:", err)
 	// Output:
 	// error: call 1: connection refused
+}
+
+func ExampleNewLinearBackOff() {
+	b := NewLinearBackOff(time.Second)
+	b.MaxInterval = 3 * time.Second
+	fmt.Println(b.NextBackOff(), b.NextBackOff(), b.NextBackOff(), b.NextBackOff())
+	// Output:
+	// 1s 2s 3s 3s
+}
+
+func ExampleAttempts() {
+	operation := unreliable()
+	var err error
+	for attempt := range Attempts(WithMaxRetries(quick(), 5)) {
+		if err = operation(); err == nil {
+			break
+		}
+		fmt.Printf("attempt %d failed: %v\n", attempt, err)
+	}
+	fmt.Println("error:", err)
+	// Output:
+	// attempt 1 failed: call 1: connection refused
+	// attempt 2 failed: call 2: connection refused
+	// call 3: done
+	// error: <nil>
+}
+
+// With a seed of its own, a policy gives the same schedule on every run.
+func ExampleWithRand() {
+	schedule := func() (waits []time.Duration) {
+		b := NewExponentialBackOff(WithJitter(FullJitter), WithRand(rand.New(rand.NewPCG(1, 2))))
+		for range 3 {
+			waits = append(waits, b.NextBackOff())
+		}
+		return waits
+	}
+	fmt.Println(slices.Equal(schedule(), schedule()))
+	// Output:
+	// true
+}
+
+func ExampleWithJitter() {
+	b := NewExponentialBackOff(WithInitialInterval(time.Second), WithJitter(EqualJitter))
+	wait := b.NextBackOff()
+	fmt.Println(b.Jitter, wait >= time.Second/2, wait <= time.Second)
+	// Output:
+	// EqualJitter true true
+}
+
+// Google Cloud's documentation asks for waits of 1 s, 2 s, 4 s and so on, each with up to 1 s added
+// at random, up to a maximum_backoff of 32 s or 64 s. Here, five retries are made.
+func ExampleJitter_google() {
+	b := WithMaxRetries(NewExponentialBackOff(
+		WithInitialInterval(time.Second),
+		WithMultiplier(2),
+		WithMaxInterval(32*time.Second),
+		WithJitter(AdditiveJitter),
+	), 5)
+	for wait := b.NextBackOff(); wait != Stop; wait = b.NextBackOff() {
+		fmt.Println(wait.Truncate(time.Second), "and a part of a second")
+	}
+	fmt.Println("give up")
+	// Output:
+	// 1s and a part of a second
+	// 2s and a part of a second
+	// 4s and a part of a second
+	// 8s and a part of a second
+	// 16s and a part of a second
+	// give up
+}
+
+// Retry while the error says that the service is throttling, after 1 s at first, then twice as long
+// each time, up to 10 s. (The timer prints the waits instead of waiting.)
+func ExampleWithRetryIf() {
+	errThrottled, errForbidden := errors.New("throttled"), errors.New("forbidden")
+	calls := 0
+	operation := func() error {
+		if calls++; calls < 7 {
+			return errThrottled
+		}
+		return errForbidden
+	}
+
+	b := NewExponentialBackOff(
+		WithInitialInterval(time.Second),
+		WithMultiplier(2),
+		WithMaxInterval(10*time.Second),
+		WithJitter(NoJitter),
+	)
+	throttled := func(err error) bool { return errors.Is(err, errThrottled) }
+
+	err := RetryNotifyWithTimer(operation, WithRetryIf(b, throttled), nil, new(noWait))
+	fmt.Println("error:", err)
+	// Output:
+	// wait 1s
+	// wait 2s
+	// wait 4s
+	// wait 8s
+	// wait 10s
+	// wait 10s
+	// error: forbidden
+}
+
+// A server that knows how long it will be busy is given that time.
+func ExampleRetryAfter() {
+	calls := 0
+	err := RetryNotifyWithTimer(func() error {
+		if calls++; calls == 1 {
+			return RetryAfter(errors.New("429 Too Many Requests"), 30*time.Second)
+		}
+		return nil
+	}, quick(), func(err error, wait time.Duration) {
+		fmt.Println(err)
+	}, new(noWait))
+	fmt.Println("error:", err)
+	// Output:
+	// 429 Too Many Requests (retry after 30s)
+	// wait 30s
+	// error: <nil>
+}
+
+func ExampleParseRetryAfter() {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for _, value := range []string{"120", "Sun, 01 Mar 2026 12:00:05 GMT", "Sun, 01 Mar 2026 11:00:00 GMT", "soon"} {
+		fmt.Println(ParseRetryAfter(value, now))
+	}
+	// Output:
+	// 2m0s true
+	// 5s true
+	// 0s true
+	// 0s false
+}
+
+func ExampleRetryableStatus() {
+	fmt.Println(RetryableStatus(503), RetryableStatus(404))
+	// Output:
+	// true false
+}
+
+// All loops that call one service share one budget. When the service is down, each of them makes
+// its one call, and the retries stop.
+func ExampleWithBudget() {
+	budget := &Budget{Capacity: 20, RetryCost: 5}
+	calls := 0
+	for range 10 {
+		_ = Retry(func() error {
+			calls++
+			return errors.New("service down")
+		}, WithBudget(WithMaxRetries(quick(), 3), budget))
+	}
+	fmt.Println("10 operations,", calls, "calls,", budget.Tokens(), "tokens left")
+	// Output:
+	// 10 operations, 14 calls, 0 tokens left
+}
+
+// A loop that knows itself how its attempts end takes part in a budget by hand.
+func ExampleBudget() {
+	budget := &Budget{Capacity: 10}
+	operation := unreliable()
+	for range Attempts(NewConstantBackOff(time.Millisecond)) {
+		if err := operation(); err == nil {
+			budget.Deposit()
+			break
+		}
+		if !budget.Withdraw() {
+			break
+		}
+	}
+	fmt.Println(budget.Tokens(), "tokens left")
+	// Output:
+	// call 3: done
+	// 5 tokens left
+}
+
+var errThrottled = errors.New("throttled")
+
+// adaptive is a policy that keeps what it has learned from one loop to the next: being throttled
+// doubles its interval, and each success takes a quarter off it.
+type adaptive struct{ interval time.Duration }
+
+func (a *adaptive) Reset() {}
+
+func (a *adaptive) NextBackOff() time.Duration { return a.interval }
+
+func (a *adaptive) Observe(err error) {
+	switch {
+	case err == nil:
+		a.interval -= a.interval / 4
+	case errors.Is(err, errThrottled):
+		a.interval *= 2
+	}
+}
+
+// A policy that implements BackOffObserver can adapt to what the service can bear.
+func ExampleBackOffObserver() {
+	policy := &adaptive{interval: time.Second}
+	for _, throttled := range []int{3, 0, 0, 1} {
+		_ = RetryNotifyWithTimer(func() error {
+			if throttled--; throttled >= 0 {
+				return errThrottled
+			}
+			return nil
+		}, WithMaxRetries(policy, 5), nil, new(noWait))
+	}
+	fmt.Println("interval", policy.interval)
+	// Output:
+	// wait 2s
+	// wait 4s
+	// wait 8s
+	// wait 6.75s
+	// interval 5.0625s
 }
 
 // doubling is a decorator: it makes the waits of another policy twice as long. Unwrap lets the

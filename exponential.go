@@ -6,15 +6,6 @@ import (
 	"time"
 )
 
-// Default values of [ExponentialBackOff]'s fields, as set by [NewExponentialBackOff].
-const (
-	DefaultInitialInterval     = 500 * time.Millisecond
-	DefaultRandomizationFactor = 0.5
-	DefaultMultiplier          = 1.5
-	DefaultMaxInterval         = 60 * time.Second
-	DefaultMaxElapsedTime      = 15 * time.Minute
-)
-
 // ExponentialBackOff is a policy whose interval grows by a factor after each failed attempt, up to
 // a cap, and whose waits are drawn at random from around the interval:
 //
@@ -72,6 +63,14 @@ type ExponentialBackOff struct {
 	// does not stop: the loop goes on, with Stop as its wait, for ever.
 	Stop time.Duration
 
+	// Jitter is how a wait is drawn at random from around the interval. The zero value is
+	// [ProportionalJitter], the formula above.
+	Jitter Jitter
+
+	// Rand is where random numbers come from: set it for schedules that can be replayed. Nil means
+	// the generator of [math/rand/v2], which is seeded at random and needs no lock.
+	Rand *rand.Rand
+
 	// Clock tells the time that MaxElapsedTime counts. Nil means [SystemClock]. It is read by
 	// Reset, by GetElapsedTime and, if MaxElapsedTime is set, by NextBackOff. Time that a Clock
 	// steps backwards is neither counted nor given back.
@@ -79,12 +78,14 @@ type ExponentialBackOff struct {
 
 	running  bool          // NextBackOff has been called since Reset
 	interval time.Duration // the next one, once running
+	previous time.Duration // the wait before the next one, once running
+	least    time.Duration // what the next wait must not fall below
 	watch    stopwatch     // runs since Reset
 }
 
 // Reset sets the interval back to InitialInterval and starts the elapsed time anew.
 func (b *ExponentialBackOff) Reset() {
-	b.running = false
+	b.running, b.least = false, 0
 	b.watch.start(b.Clock)
 }
 
@@ -96,7 +97,9 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	}
 	interval := min(b.interval, b.maxInterval())
 	b.interval = b.grow(interval)
-	wait := b.randomize(interval)
+	b.previous = b.draw(interval)
+	wait := max(b.previous, b.least)
+	b.least = 0
 	if b.MaxElapsedTime != 0 && b.pastLimit(wait) {
 		if b.Stop == 0 {
 			return Stop
@@ -105,6 +108,11 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	}
 	return wait
 }
+
+// Observe makes the next wait at least as long as a [RetryAfterError] in err asks for, so that a
+// wait which a server asks for counts against MaxElapsedTime. The intervals take no notice of it.
+// The Retry functions call Observe; a loop of your own, over [Attempts] or a [Ticker], may.
+func (b *ExponentialBackOff) Observe(err error) { b.least = retryAfter(err) }
 
 // GetElapsedTime returns the time since Reset, or since the first NextBackOff of a literal that was
 // never Reset. It is zero before that, and never negative. It may be called while a Ticker or
@@ -118,10 +126,8 @@ func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 // that was never Reset, or for a Clock that has taken SystemClock's place since, or the reverse.
 func (b *ExponentialBackOff) run() {
 	b.running = true
-	b.interval = b.InitialInterval
-	if b.interval < 0 || b.interval == 0 && b.Clock == nil {
-		b.interval = DefaultInitialInterval
-	}
+	b.interval = b.initial()
+	b.previous = b.interval
 	if !b.watch.runsOn(b.Clock) {
 		b.watch.start(b.Clock)
 	}
@@ -147,6 +153,15 @@ func (b *ExponentialBackOff) grow(interval time.Duration) time.Duration {
 	return max(interval+1, duration(float64(interval)*multiplier))
 }
 
+// initial returns the first interval, cap and all.
+func (b *ExponentialBackOff) initial() time.Duration {
+	initial := b.InitialInterval
+	if initial < 0 || initial == 0 && b.Clock == nil {
+		initial = DefaultInitialInterval
+	}
+	return min(initial, b.maxInterval())
+}
+
 func (b *ExponentialBackOff) maxInterval() time.Duration {
 	if b.MaxInterval <= 0 {
 		return DefaultMaxInterval
@@ -154,26 +169,21 @@ func (b *ExponentialBackOff) maxInterval() time.Duration {
 	return b.MaxInterval
 }
 
-// randomize returns a wait drawn from interval × [1 − f, 1 + f], where f is RandomizationFactor.
-func (b *ExponentialBackOff) randomize(interval time.Duration) time.Duration {
-	if !(b.RandomizationFactor > 0) {
-		return interval
+// draw returns a wait around interval.
+func (b *ExponentialBackOff) draw(interval time.Duration) time.Duration {
+	var random float64
+	if b.Rand != nil {
+		random = b.Rand.Float64()
+	} else {
+		random = rand.Float64()
 	}
-	delta := min(b.RandomizationFactor, 1) * float64(interval)
-	low, high := float64(interval)-delta, float64(interval)+delta
-	// With the 1, each of the nanoseconds 1, 2 and 3 is drawn from [1, 3] a third of the time.
-	return duration(low + rand.Float64()*(high-low+1))
-}
-
-// duration is f nanoseconds, cut off at the ends of what a wait can be.
-func duration(f float64) time.Duration {
-	switch {
-	case f >= math.MaxInt64:
-		return math.MaxInt64
-	case f > 0:
-		return time.Duration(f)
-	}
-	return 0
+	return b.Jitter.wait(drawing{
+		interval: interval,
+		initial:  b.initial(),
+		limit:    b.maxInterval(),
+		previous: b.previous,
+		factor:   b.RandomizationFactor,
+	}, random)
 }
 
 // pastLimit reports whether wait would end later than MaxElapsedTime. It never adds the two times,
@@ -181,61 +191,4 @@ func duration(f float64) time.Duration {
 func (b *ExponentialBackOff) pastLimit(wait time.Duration) bool {
 	elapsed := b.watch.advance(b.Clock)
 	return elapsed > b.MaxElapsedTime || wait > b.MaxElapsedTime-elapsed
-}
-
-// ExponentialBackOffOpts is an option for [NewExponentialBackOff].
-type ExponentialBackOffOpts func(*ExponentialBackOff)
-
-// NewExponentialBackOff returns an [ExponentialBackOff] with the default values, changed by opts,
-// and Reset.
-func NewExponentialBackOff(opts ...ExponentialBackOffOpts) *ExponentialBackOff {
-	b := &ExponentialBackOff{
-		InitialInterval:     DefaultInitialInterval,
-		RandomizationFactor: DefaultRandomizationFactor,
-		Multiplier:          DefaultMultiplier,
-		MaxInterval:         DefaultMaxInterval,
-		MaxElapsedTime:      DefaultMaxElapsedTime,
-		Stop:                Stop,
-		Clock:               SystemClock,
-	}
-	for _, opt := range opts {
-		opt(b)
-	}
-	b.Reset()
-	return b
-}
-
-// WithInitialInterval sets InitialInterval.
-func WithInitialInterval(d time.Duration) ExponentialBackOffOpts {
-	return func(b *ExponentialBackOff) { b.InitialInterval = d }
-}
-
-// WithRandomizationFactor sets RandomizationFactor.
-func WithRandomizationFactor(factor float64) ExponentialBackOffOpts {
-	return func(b *ExponentialBackOff) { b.RandomizationFactor = factor }
-}
-
-// WithMultiplier sets Multiplier.
-func WithMultiplier(multiplier float64) ExponentialBackOffOpts {
-	return func(b *ExponentialBackOff) { b.Multiplier = multiplier }
-}
-
-// WithMaxInterval sets MaxInterval.
-func WithMaxInterval(d time.Duration) ExponentialBackOffOpts {
-	return func(b *ExponentialBackOff) { b.MaxInterval = d }
-}
-
-// WithMaxElapsedTime sets MaxElapsedTime.
-func WithMaxElapsedTime(d time.Duration) ExponentialBackOffOpts {
-	return func(b *ExponentialBackOff) { b.MaxElapsedTime = d }
-}
-
-// WithRetryStopDuration sets Stop.
-func WithRetryStopDuration(d time.Duration) ExponentialBackOffOpts {
-	return func(b *ExponentialBackOff) { b.Stop = d }
-}
-
-// WithClockProvider sets Clock.
-func WithClockProvider(clock Clock) ExponentialBackOffOpts {
-	return func(b *ExponentialBackOff) { b.Clock = clock }
 }

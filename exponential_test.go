@@ -270,6 +270,13 @@ func TestGetElapsedTime(t *testing.T) {
 	}
 }
 
+func TestSystemClock(t *testing.T) {
+	before := time.Now()
+	now := SystemClock.Now()
+	require.False(t, now.Before(before))
+	require.False(t, now.After(time.Now()))
+}
+
 // A Clock that takes another's place in mid-run, against the advice, still leaves a limit in force.
 func TestClockExchangedInMidRun(t *testing.T) {
 	b := NewExponentialBackOff()

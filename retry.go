@@ -78,13 +78,14 @@ func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
 	b.Reset()
 	for {
 		err := o()
+		observe(b, err)
 		if err == nil {
 			return nil
 		}
 		if err, ok := permanent(err); ok {
 			return err
 		}
-		wait, ok := w.next(0)
+		wait, ok := w.next(retryAfter(err))
 		if !ok {
 			return w.giveUp(err)
 		}

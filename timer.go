@@ -80,6 +80,7 @@ func (w *waiter) next(floor time.Duration) (time.Duration, bool) {
 	wait = max(wait, floor)
 	if !w.deadline.IsZero() && wait >= time.Until(w.deadline) {
 		w.refusal = tooLate(wait)
+		giveBack(w.policy)
 		return 0, false
 	}
 	return wait, true

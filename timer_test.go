@@ -4,6 +4,8 @@ package backoff
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,4 +140,78 @@ func TestElapsedTimeIncludesTheOperations(t *testing.T) {
 		}, &ExponentialBackOff{Multiplier: 1, MaxElapsedTime: time.Minute})
 		require.Equal(t, 3, calls)
 	})
+}
+
+func TestRetryAfterIsALeastWait(t *testing.T) {
+	const s = time.Second
+	for name, test := range map[string]struct {
+		policy BackOff
+		asked  []time.Duration
+		want   []time.Duration // the waits that follow
+	}{
+		"longer than the policy":  {NewConstantBackOff(s), []time.Duration{s + 1, s}, []time.Duration{s + 1, s}},
+		"shorter than the policy": {NewConstantBackOff(s), []time.Duration{s - 1, 1}, []time.Duration{s, s}},
+		"zero asks for nothing":   {NewConstantBackOff(s), []time.Duration{0}, []time.Duration{s}},
+		"less asks for nothing":   {&ZeroBackOff{}, []time.Duration{-s}, []time.Duration{0}},
+		"the policy is not reset": {NewLinearBackOff(s), []time.Duration{0, 10 * s, 0}, []time.Duration{s, 10 * s, 3 * s}},
+		"exponential likewise": {&ExponentialBackOff{InitialInterval: s, Multiplier: 2, MaxElapsedTime: time.Hour},
+			[]time.Duration{0, 10 * s, 0}, []time.Duration{s, 10 * s, 4 * s}},
+		"behind an opaque decorator": {opaque{&ExponentialBackOff{InitialInterval: s, Multiplier: 2}},
+			[]time.Duration{0, 10 * s, 0}, []time.Duration{s, 10 * s, 4 * s}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var notified, slept []time.Duration
+				last := time.Now()
+				calls := 0
+				err := RetryNotify(func() error {
+					if calls++; calls > 1 {
+						slept = append(slept, time.Since(last))
+						last = time.Now()
+					}
+					if calls > len(test.asked) {
+						return nil
+					}
+					return fmt.Errorf("wrapped: %w", RetryAfter(errFailed, test.asked[calls-1]))
+				}, test.policy, func(_ error, wait time.Duration) { notified = append(notified, wait) })
+				require.NoError(t, err)
+				require.Equal(t, test.want, notified)
+				require.Equal(t, test.want, slept)
+			})
+		})
+	}
+}
+
+func TestRetryAfterBeyondALimitReturnsAtOnce(t *testing.T) {
+	for name, inContext := range map[string]bool{"MaxElapsedTime": false, "deadline": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				var b BackOff = NewExponentialBackOff()
+				if inContext {
+					b = WithContext(NewExponentialBackOff(WithMaxElapsedTime(0)), ctx)
+				}
+				asking := RetryAfter(errFailed, time.Hour)
+				calls, start := 0, time.Now()
+				err := RetryNotify(func() error { calls++; return asking }, foreign{b},
+					func(error, time.Duration) { require.Fail(t, "no notification before giving up") })
+				require.Zero(t, time.Since(start))
+				require.Equal(t, 1, calls)
+				require.ErrorIs(t, err, errFailed)
+				require.Equal(t, inContext, errors.Is(err, context.DeadlineExceeded))
+				if !inContext {
+					require.Same(t, asking, err)
+				}
+			})
+		})
+	}
+}
+
+// A wait asked for is for the next attempt alone, also where the policy is reset in between.
+func TestRetryAfterIsForgottenAfterReset(t *testing.T) {
+	b := &ExponentialBackOff{}
+	b.Observe(RetryAfter(errFailed, time.Hour))
+	b.Reset()
+	require.Equal(t, DefaultInitialInterval, b.NextBackOff())
 }

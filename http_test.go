@@ -1,0 +1,86 @@
+package backoff
+
+import (
+	"math"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseRetryAfter(t *testing.T) {
+	now := time.Date(1994, time.November, 6, 8, 49, 7, 0, time.UTC)
+	const most = time.Duration(math.MaxInt64)
+	for value, want := range map[string]time.Duration{
+		"0":                                      0,
+		"120":                                    2 * time.Minute,
+		" \t120\t ":                              2 * time.Minute,
+		"0007":                                   7 * time.Second,
+		"9223372036":                             9223372036 * time.Second,
+		"9223372037":                             most,
+		"9223372036854775807":                    most,
+		"9223372036854775808":                    most,
+		"99999999999999999999999999999999999999": most,
+		"Sun, 06 Nov 1994 08:49:37 GMT":          30 * time.Second,
+		"Sunday, 06-Nov-94 08:49:37 GMT":         30 * time.Second,
+		"Sun Nov  6 08:49:37 1994":               30 * time.Second,
+		"Sun Nov 16 08:49:07 1994":               240 * time.Hour,
+		"  Sun, 06 Nov 1994 08:49:37 GMT ":       30 * time.Second,
+		"Sun, 06 Nov 1994 08:49:07 GMT":          0,
+		"Sun, 06 Nov 1994 08:49:06 GMT":          0,
+		"Thu, 01 Jan 1970 00:00:00 GMT":          0,
+		"Fri, 31 Dec 9999 23:59:59 GMT":          most,
+	} {
+		got, ok := ParseRetryAfter(value, now)
+		require.True(t, ok, "%q", value)
+		require.Equal(t, want, got, "%q", value)
+	}
+	for _, value := range []string{
+		"", " ", "\t", "-1", "+1", "1.5", "1e3", "0x10", "1 2", "12s", "soon", "1_000", "١٢",
+		"Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 PST", "Sunday, 06-Nov-94 08:49:37 PST",
+		"1994-11-06T08:49:37Z", "Sun, 31 Feb 1994 08:49:37 GMT", "120\n",
+	} {
+		got, ok := ParseRetryAfter(value, now)
+		require.False(t, ok, "%q", value)
+		require.Zero(t, got, "%q", value)
+	}
+}
+
+// RFC 9110, section 5.6.7: a year of two digits is the last such year not over 50 years ahead.
+func TestParseRetryAfterTwoDigitYears(t *testing.T) {
+	for name, test := range map[string]struct {
+		now   time.Time
+		value string
+		want  time.Time // zero if it is past
+	}{
+		"this year":           {date(2026, 1, 1), "Friday, 02-Jan-26 00:00:00 GMT", date(2026, 1, 2)},
+		"in 50 years":         {date(2026, 1, 1), "Wednesday, 01-Jan-76 00:00:00 GMT", date(2076, 1, 1)},
+		"past 50 years":       {date(2026, 1, 1), "Wednesday, 02-Jan-76 00:00:00 GMT", time.Time{}},
+		"last year":           {date(2026, 1, 1), "Wednesday, 01-Jan-25 00:00:00 GMT", time.Time{}},
+		"the coming century":  {date(2099, 12, 31), "Friday, 01-Jan-00 00:00:00 GMT", date(2100, 1, 1)},
+		"Go's 69 is in reach": {date(2026, 1, 1), "Tuesday, 01-Jan-69 00:00:00 GMT", date(2069, 1, 1)},
+		"in another zone":     {date(2026, 1, 1).In(time.FixedZone("", -3600)), "Friday, 02-Jan-26 00:00:00 GMT", date(2026, 1, 2)},
+	} {
+		got, ok := ParseRetryAfter(test.value, test.now)
+		require.True(t, ok, name)
+		require.Equal(t, max(0, test.want.Sub(test.now)), got, name)
+	}
+}
+
+func date(year int, month time.Month, day int) time.Time {
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+}
+
+func TestRetryableStatus(t *testing.T) {
+	var got []int
+	for code := -1; code < 1000; code++ {
+		if RetryableStatus(code) {
+			got = append(got, code)
+		}
+	}
+	require.Equal(t, []int{
+		http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+	}, got)
+}
