@@ -123,13 +123,16 @@ func RetryAfter(err error, d time.Duration) error {
 	return &RetryAfterError{Err: err, Duration: d}
 }
 
-// Error returns the text of Err and the wait that is asked for.
+// Error returns the text of Err, and the wait if one is asked for.
 func (e *RetryAfterError) Error() string {
-	asks := "retry after " + e.wait().String()
-	if err := e.Unwrap(); err != nil {
-		return err.Error() + " (" + asks + ")"
+	err, asks := e.Unwrap(), "retry after "+e.wait().String()
+	switch {
+	case err == nil:
+		return asks
+	case e.wait() == 0:
+		return err.Error()
 	}
-	return asks
+	return err.Error() + " (" + asks + ")"
 }
 
 // Unwrap returns Err.

@@ -197,6 +197,7 @@ func TestRetryAfterKeepsItsCause(t *testing.T) {
 	require.Same(t, errFailed, asking.Err)
 	require.NoError(t, RetryAfter(nil, time.Second))
 
+	require.EqualError(t, RetryAfter(errFailed, -1), "failed", "it asks for nothing")
 	bare := &RetryAfterError{Duration: time.Second}
 	require.EqualError(t, bare, "retry after 1s")
 	require.NoError(t, errors.Unwrap(bare))
@@ -215,6 +216,8 @@ func TestPermanentGoesBeforeRetryAfter(t *testing.T) {
 // A nil RetryAfterError in an error asks for nothing.
 func TestNilRetryAfterErrorAsksForNothing(t *testing.T) {
 	calls := 0
-	_ = Retry(func() error { calls++; return (*RetryAfterError)(nil) }, waits(0))
+	var none *RetryAfterError
+	require.EqualError(t, none, "retry after 0s")
+	_ = Retry(func() error { calls++; return none }, waits(0))
 	require.Equal(t, 2, calls)
 }

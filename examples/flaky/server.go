@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A page is a path of the server, and how the client's work on it ought to end.
+type page struct {
+	path string
+	want error
+	trap http.HandlerFunc // answers the first requests
+	bad  int              // how many of them
+}
+
+var errNotFound = errors.New("404 Not Found")
+
+func pages() []page {
+	return []page{
+		{path: "/plain"},
+		{path: "/busy", bad: 3, trap: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}},
+		{path: "/limited", bad: 1, trap: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}},
+		{path: "/slow", bad: 1, trap: func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done() // until the client has had enough
+		}},
+		{path: "/dropped", bad: 1, trap: func(http.ResponseWriter, *http.Request) {
+			panic(http.ErrAbortHandler) // cuts the connection off
+		}},
+		{path: "/missing", want: errNotFound, bad: 1000, trap: http.NotFound},
+	}
+}
+
+// serve starts a server on a loopback port, and returns its address. It runs until ctx is done.
+func serve(ctx context.Context, pages []page) (string, error) {
+	var mu sync.Mutex
+	requests := map[string]int{}
+	mux := http.NewServeMux()
+	for _, p := range pages {
+		mux.HandleFunc(p.path, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			requests[p.path]++
+			n := requests[p.path]
+			mu.Unlock()
+			if n <= p.bad {
+				p.trap(w, r)
+				return
+			}
+			fmt.Fprintf(w, "This is %s, at request %d.\n", p.path, n)
+		})
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go server.Serve(listener)
+	context.AfterFunc(ctx, func() { server.Close() })
+	return "http://" + listener.Addr().String(), nil
+}
