@@ -2,6 +2,9 @@ package backoff
 
 import (
 	"math"
+	"math/big"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,4 +75,47 @@ func (c *walkingClock) Now() time.Time {
 	c.now += c.steps[c.calls%2]
 	c.calls++
 	return time.Unix(0, c.now)
+}
+
+// FuzzParseRetryAfter compares with net/http's parser of dates, and holds what it says of numbers.
+func FuzzParseRetryAfter(f *testing.F) {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for _, value := range []string{
+		"", "0", "120", " 7\t", "-1", "1.5", "99999999999999999999", "Sun, 06 Nov 1994 08:49:37 GMT",
+		"Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 01 Mar 2026 12:00:05 GMT",
+		"Sunday, 01-Mar-26 12:00:05 GMT", "Sun Mar  1 12:00:05 2026", "Fri, 31 Dec 9999 23:59:59 GMT",
+	} {
+		f.Add(value, now.Unix())
+	}
+	f.Fuzz(func(t *testing.T, value string, unix int64) {
+		now := time.Unix(unix%(1<<40), 0).UTC()
+		got, ok := ParseRetryAfter(value, now)
+		require.GreaterOrEqual(t, got, time.Duration(0))
+		value = strings.Trim(value, " \t")
+		if number, isNumber := new(big.Int).SetString(value, 10); isNumber && !strings.ContainsAny(value, "+-_") {
+			require.True(t, ok)
+			want := number.Mul(number, big.NewInt(int64(time.Second)))
+			if !want.IsInt64() {
+				want.SetInt64(math.MaxInt64)
+			}
+			require.Equal(t, want.Int64(), int64(got))
+			return
+		}
+		want, err := http.ParseTime(value)
+		if err == nil && strings.Contains(value, "-") {
+			// The form with two digits for the year. net/http takes any letters for a time zone, and
+			// the years from 1969 to 2068; the year meant depends on now.
+			require.Equal(t, strings.HasSuffix(value, " GMT"), ok)
+			if ok && got > 0 {
+				when := now.Add(got)
+				require.Equal(t, want.Year()%100, when.Year()%100)
+				require.False(t, when.After(now.AddDate(50, 0, 0)))
+			}
+			return
+		}
+		require.Equal(t, err == nil, ok, "%q", value)
+		if ok {
+			require.Equal(t, max(0, want.Sub(now)), got)
+		}
+	})
 }

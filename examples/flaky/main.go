@@ -61,6 +61,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	c := &client{attempts: *attempts, timeout: *timeout, log: newLog(stdout, *verbose)}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true // or net/http itself tries again after some dropped connections
+	c.http.Transport = transport
 	return c.fetchAll(ctx, base, targets, stdout)
 }
 
