@@ -23,15 +23,18 @@ import "iter"
 //
 // A nil b means [NewExponentialBackOff]. The iterator holds the state of one loop at a time.
 func Attempts(b BackOff) iter.Seq[int] {
+	return func(yield func(int) bool) { attempt(b, yield) }
+}
+
+// attempt is a function of its own so that Attempts is small enough to be inlined, and a range over
+// it needs no heap.
+func attempt(b BackOff, yield func(int) bool) {
 	b = orDefault(b)
-	return func(yield func(int) bool) {
-		w := waiter{policy: b}
-		defer w.stop()
-		b.Reset()
-		for n := 1; yield(n); n++ {
-			if wait, ok := w.next(0); !ok || !w.wait(wait) {
-				return
-			}
+	b.Reset()
+	l := loop{policy: b}
+	for n := 1; yield(n); n++ {
+		if wait, ok := l.next(0); !ok || !l.wait(wait) {
+			return
 		}
 	}
 }

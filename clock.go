@@ -76,11 +76,12 @@ func (w *stopwatch) read(c Clock) time.Duration {
 // c, and never returns less than before. Where a user's Clock has stepped back, epoch moves with
 // it, and the time goes on from where it was.
 func (w *stopwatch) advance(c Clock) time.Duration {
-	if !w.runsOn(c) {
+	kind := kindOf(c)
+	if w.origin != kind {
 		w.start(c)
 	}
-	if w.origin == systemKind {
-		return w.read(c)
+	if kind == systemKind {
+		return max(0, time.Since(w.epoch)-w.offset)
 	}
 	now := c.Now()
 	if elapsed := now.Sub(w.epoch); elapsed >= w.seen {

@@ -178,10 +178,10 @@ func (e *contextError) Error() string {
 
 func (e *contextError) Unwrap() []error { return []error{e.err, e.cause, e.last} }
 
-// tooLate is a wait that could not end before the deadline.
-type tooLate time.Duration
+// tooLateError is a wait that could not end before the deadline.
+type tooLateError time.Duration
 
-func (t tooLate) Error() string {
+func (t tooLateError) Error() string {
 	return "next attempt in " + time.Duration(t).String() + " would be too late"
 }
 
@@ -194,6 +194,11 @@ func asType[E error](err error) (E, bool) {
 	for err != nil {
 		if e, ok := err.(E); ok {
 			return e, true
+		}
+		switch err.(type) {
+		case interface{ Unwrap() error }, interface{ Unwrap() []error }, interface{ As(any) bool }:
+		default:
+			return none, false // most errors; one look is enough for them
 		}
 		if x, ok := err.(interface{ As(any) bool }); ok {
 			target := new(E)

@@ -168,6 +168,7 @@ func TestOtherErrorsAreNotTakenForPermanent(t *testing.T) {
 		uncomparable{},
 		multi{errFailed, nil},
 		nothingBelow{},
+		asNothing{},
 	} {
 		calls := 0
 		got := Retry(func() error { calls++; return err }, waits(0, 0))
@@ -181,6 +182,12 @@ type multi []error
 
 func (m multi) Error() string   { return fmt.Sprint([]error(m)) }
 func (m multi) Unwrap() []error { return m }
+
+// asNothing has an As method that never helps.
+type asNothing struct{}
+
+func (asNothing) Error() string { return "as nothing" }
+func (asNothing) As(any) bool   { return false }
 
 type nothingBelow struct{}
 

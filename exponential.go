@@ -76,37 +76,42 @@ type ExponentialBackOff struct {
 	// steps backwards is neither counted nor given back.
 	Clock Clock
 
-	running  bool          // NextBackOff has been called since Reset
-	interval time.Duration // the next one, once running
-	previous time.Duration // the wait before the next one, once running
+	first    time.Duration // interval since Reset
+	interval time.Duration // the next one; 0 until begin has set it, or if all are 0
+	previous time.Duration // wait, or first
 	least    time.Duration // what the next wait must not fall below
 	watch    stopwatch     // runs since Reset
 }
 
 // Reset sets the interval back to InitialInterval and starts the elapsed time anew.
 func (b *ExponentialBackOff) Reset() {
-	b.running, b.least = false, 0
+	b.interval, b.least = 0, 0
 	b.watch.start(b.Clock)
 }
 
 // NextBackOff returns the next wait, and lets the interval grow. It returns Stop if the wait would
 // end later than MaxElapsedTime after Reset.
 func (b *ExponentialBackOff) NextBackOff() time.Duration {
-	if !b.running {
-		b.run()
+	var random uint64 // drawn first, while there is nothing else for the call to save
+	if b.Rand == nil {
+		random = rand.Uint64()
+	} else {
+		random = b.Rand.Uint64()
 	}
-	interval := min(b.interval, b.maxInterval())
-	b.interval = b.grow(interval)
-	b.previous = b.draw(interval)
-	wait := max(b.previous, b.least)
-	b.least = 0
-	if b.MaxElapsedTime != 0 && b.pastLimit(wait) {
-		if b.Stop == 0 {
-			return Stop
-		}
-		return b.Stop
+	if b.interval == 0 {
+		b.begin()
 	}
-	return wait
+	limit := b.maxInterval()
+	interval := min(b.interval, limit)
+	if interval < limit {
+		b.interval = b.grow(interval, limit)
+	}
+	wait := b.Jitter.wait(interval, min(b.first, limit), limit, b.previous, b.RandomizationFactor, random)
+	b.previous = wait
+	if b.MaxElapsedTime == 0 && b.least == 0 {
+		return wait
+	}
+	return b.bounded(wait)
 }
 
 // Observe makes the next wait at least as long as a [RetryAfterError] in err asks for, so that a
@@ -122,44 +127,36 @@ func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	return b.watch.read(b.Clock)
 }
 
-// run begins the sequence of intervals, and the elapsed time where Reset did not: for a literal
+// begin starts the sequence of intervals, and the elapsed time where Reset did not: for a literal
 // that was never Reset, or for a Clock that has taken SystemClock's place since, or the reverse.
-func (b *ExponentialBackOff) run() {
-	b.running = true
-	b.interval = b.initial()
-	b.previous = b.interval
+func (b *ExponentialBackOff) begin() {
+	b.first = b.InitialInterval
+	if b.first < 0 || b.first == 0 && b.Clock == nil {
+		b.first = DefaultInitialInterval
+	}
+	b.first = min(b.first, b.maxInterval())
+	b.interval, b.previous = b.first, b.first
 	if !b.watch.runsOn(b.Clock) {
 		b.watch.start(b.Clock)
 	}
 }
 
 // grow returns the interval after interval.
-func (b *ExponentialBackOff) grow(interval time.Duration) time.Duration {
+func (b *ExponentialBackOff) grow(interval, limit time.Duration) time.Duration {
 	multiplier := b.Multiplier
 	switch {
+	case interval == 0:
+		return 0
 	case multiplier == 0 || math.IsNaN(multiplier):
 		multiplier = DefaultMultiplier
-	case multiplier < 1:
-		multiplier = 1
-	}
-	limit := b.maxInterval()
-	switch {
-	case interval == 0 || multiplier == 1:
+	case multiplier <= 1:
 		return interval
-	case float64(interval) >= float64(limit)/multiplier:
+	}
+	next := float64(interval) * multiplier
+	if float64(interval) >= float64(limit)/multiplier || next >= float64(limit) {
 		return limit
 	}
-	// Rounding down must not hold an interval of a few nanoseconds where it is.
-	return max(interval+1, duration(float64(interval)*multiplier))
-}
-
-// initial returns the first interval, cap and all.
-func (b *ExponentialBackOff) initial() time.Duration {
-	initial := b.InitialInterval
-	if initial < 0 || initial == 0 && b.Clock == nil {
-		initial = DefaultInitialInterval
-	}
-	return min(initial, b.maxInterval())
+	return max(interval+1, time.Duration(next)) // a nanosecond would never grow by rounding down
 }
 
 func (b *ExponentialBackOff) maxInterval() time.Duration {
@@ -169,26 +166,20 @@ func (b *ExponentialBackOff) maxInterval() time.Duration {
 	return b.MaxInterval
 }
 
-// draw returns a wait around interval.
-func (b *ExponentialBackOff) draw(interval time.Duration) time.Duration {
-	var random float64
-	if b.Rand != nil {
-		random = b.Rand.Float64()
-	} else {
-		random = rand.Float64()
+// bounded returns the longer of wait and what Observe has asked for, or Stop if that would end later
+// than MaxElapsedTime. It never adds the elapsed time and the wait, whose sum may be too large.
+func (b *ExponentialBackOff) bounded(wait time.Duration) time.Duration {
+	wait = max(wait, b.least)
+	b.least = 0
+	if b.MaxElapsedTime == 0 {
+		return wait
 	}
-	return b.Jitter.wait(drawing{
-		interval: interval,
-		initial:  b.initial(),
-		limit:    b.maxInterval(),
-		previous: b.previous,
-		factor:   b.RandomizationFactor,
-	}, random)
-}
-
-// pastLimit reports whether wait would end later than MaxElapsedTime. It never adds the two times,
-// whose sum may be too large.
-func (b *ExponentialBackOff) pastLimit(wait time.Duration) bool {
 	elapsed := b.watch.advance(b.Clock)
-	return elapsed > b.MaxElapsedTime || wait > b.MaxElapsedTime-elapsed
+	switch {
+	case elapsed <= b.MaxElapsedTime && wait <= b.MaxElapsedTime-elapsed:
+		return wait
+	case b.Stop == 0:
+		return Stop
+	}
+	return b.Stop
 }

@@ -159,17 +159,17 @@ func TestRandomizationFactorIsClamped(t *testing.T) {
 	}
 }
 
-func TestLargestIntervalsSaturate(t *testing.T) {
+func TestLargestIntervalsStayWithinADuration(t *testing.T) {
 	b := &ExponentialBackOff{InitialInterval: math.MaxInt64, MaxInterval: math.MaxInt64, RandomizationFactor: 1}
-	saturated := 0
+	upper := 0
 	for range 1000 {
 		wait := b.NextBackOff()
 		require.GreaterOrEqual(t, wait, time.Duration(0))
-		if wait == math.MaxInt64 {
-			saturated++
+		if wait > math.MaxInt64/2 {
+			upper++
 		}
 	}
-	require.InDelta(t, 500, saturated, 150)
+	require.InDelta(t, 500, upper, 100, "drawn from all that the sum's saturation leaves")
 }
 
 func TestOptionsSetTheirFields(t *testing.T) {

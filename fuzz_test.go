@@ -12,16 +12,17 @@ import (
 )
 
 // FuzzExponentialBackOff holds, for arbitrary fields and an arbitrary clock, that a wait is never
-// negative unless it stops, that it stays within its bounds, and that MaxElapsedTime stops.
+// negative unless it stops, that it stays within its bounds, and that MaxElapsedTime stops. It also
+// changes fields in mid-run, which is not meant to be done and must do no harm.
 func FuzzExponentialBackOff(f *testing.F) {
 	nan, inf, most, least := math.NaN(), math.Inf(1), int64(math.MaxInt64), int64(math.MinInt64)
-	f.Add(int64(500e6), 0.5, 1.5, int64(60e9), int64(900e9), int64(-1), int64(1e9), int64(2e9), byte(0))
-	f.Add(int64(0), 0.0, 0.0, int64(0), int64(0), int64(0), int64(0), int64(0), byte(0))
-	f.Add(most, 1.0, inf, most, most, most, most, most, byte(1))
-	f.Add(least, -inf, -inf, least, least, least, least, least, byte(2))
-	f.Add(int64(-1), nan, nan, int64(-1), int64(-1), int64(-1), int64(-1), int64(1), byte(3))
-	f.Add(int64(1), 1e-300, 1.0000001, int64(2), int64(1), int64(5), most, least, byte(1))
-	f.Fuzz(func(t *testing.T, initial int64, factor, multiplier float64, maximum, limit, stop, step1, step2 int64, mode byte) {
+	f.Add(int64(500e6), 0.5, 1.5, int64(60e9), int64(900e9), int64(-1), int64(1e9), int64(2e9), byte(0), byte(0))
+	f.Add(int64(0), 0.0, 0.0, int64(0), int64(0), int64(0), int64(0), int64(0), byte(0), byte(5))
+	f.Add(most, 1.0, inf, most, most, most, most, most, byte(1), byte(0))
+	f.Add(least, -inf, -inf, least, least, least, least, least, byte(2), byte(3))
+	f.Add(int64(-1), nan, nan, int64(-1), int64(-1), int64(-1), int64(-1), int64(1), byte(3), byte(2))
+	f.Add(int64(1), 1e-300, 1.0000001, int64(2), int64(1), int64(5), most, least, byte(5), byte(4))
+	f.Fuzz(func(t *testing.T, initial int64, factor, multiplier float64, maximum, limit, stop, step1, step2 int64, mode, jitter byte) {
 		b := &ExponentialBackOff{
 			InitialInterval:     time.Duration(initial),
 			RandomizationFactor: factor,
@@ -29,6 +30,7 @@ func FuzzExponentialBackOff(f *testing.F) {
 			MaxInterval:         time.Duration(maximum),
 			MaxElapsedTime:      time.Duration(limit),
 			Stop:                time.Duration(stop),
+			Jitter:              Jitter(jitter % 7),
 		}
 		clock := &walkingClock{steps: [2]int64{step1, step2}}
 		if mode&1 != 0 {
@@ -46,18 +48,30 @@ func FuzzExponentialBackOff(f *testing.F) {
 			stopWait = Stop
 		}
 		atRest := b.Clock != nil && initial == 0
-		for range 50 {
+		hasFactor := b.Jitter == ProportionalJitter || b.Jitter > AdditiveJitter
+		for i := range 50 {
+			if i == 25 && mode&4 != 0 {
+				b.MaxInterval, b.InitialInterval = time.Duration(step1), time.Duration(step2)
+				maxInterval = max(maxInterval, b.MaxInterval, DefaultMaxInterval)
+				atRest = false
+			}
 			wait := b.NextBackOff()
 			if limit != 0 && wait == stopWait {
 				continue
 			}
 			require.GreaterOrEqual(t, wait, time.Duration(0), "a wait is not negative")
-			require.LessOrEqual(t, float64(wait), 2*float64(maxInterval)+1, "nor far above MaxInterval")
+			if hasFactor {
+				require.LessOrEqual(t, float64(wait), 2*float64(maxInterval), "nor above the doubled MaxInterval")
+			} else {
+				require.LessOrEqual(t, wait, maxInterval, "nor above MaxInterval")
+			}
 			if limit != 0 {
 				require.LessOrEqual(t, wait, b.MaxElapsedTime, "nor beyond MaxElapsedTime")
 			}
-			if atRest || !(factor > 0) {
-				require.Equal(t, atRest, wait == 0, "waits are zero if they are meant to be")
+			if atRest {
+				require.Zero(t, wait, "waits are zero if they are meant to be")
+			} else if mode&4 == 0 && (b.Jitter == NoJitter || hasFactor && !(factor > 0)) {
+				require.Positive(t, wait, "and only then")
 			}
 			require.GreaterOrEqual(t, b.GetElapsedTime(), time.Duration(0))
 		}

@@ -2,6 +2,7 @@ package backoff
 
 import (
 	"math"
+	"math/bits"
 	"strconv"
 	"time"
 )
@@ -61,44 +62,36 @@ func (j Jitter) String() string {
 	return "Jitter(" + strconv.Itoa(int(j)) + ")"
 }
 
-// A drawing is all that a wait depends on besides chance.
-type drawing struct {
-	interval, initial, limit, previous time.Duration // I, B, C and P; I and B are at most C
-	factor                             float64       // f, as the user has set it
-}
-
-// wait is the one place of the formulas. random is from [0, 1).
-func (j Jitter) wait(d drawing, random float64) time.Duration {
-	i, b, c := float64(d.interval), float64(d.initial), float64(d.limit)
+// wait is the one place of the formulas: i, b, c, p and f are their letters in the comment on Jitter,
+// with i and b at most c. random is a uniform draw from all of its type's numbers. The arithmetic
+// is that of integers, exact to the nanosecond, and each sum and product stays in its type.
+func (j Jitter) wait(i, b, c, p time.Duration, f float64, random uint64) time.Duration {
+	low, width := i, time.Duration(0)
 	switch j {
 	case NoJitter:
-		return d.interval
 	case FullJitter:
-		return uniform(0, i, random)
+		low, width = 0, i
 	case EqualJitter:
-		return uniform(i/2, i, random)
+		low, width = i/2, i-i/2
 	case DecorrelatedJitter:
-		return min(d.limit, uniform(b, 3*float64(d.previous), random))
+		return min(c, b+draw(max(0, 3*min(p, math.MaxInt64/3)-b), random))
 	case AdditiveJitter:
-		return min(d.limit, uniform(min(i, c-b), min(i+b, c), random))
+		low, width = min(i, c-b), b
+	default:
+		reach := time.Duration(0) // for NaN too
+		if f >= 1 {
+			reach = i
+		} else if f > 0 {
+			reach = time.Duration(f * float64(i))
+		}
+		low, width = i-reach, reach+min(reach, math.MaxInt64-i)
 	}
-	if !(d.factor > 0) { // NaN too
-		return d.interval // exactly, which a float64 of more than 104 days need not be
-	}
-	delta := min(d.factor, 1) * i
-	return uniform(i-delta, i+delta, random)
+	return low + draw(width, random)
 }
 
-// uniform returns a whole number of nanoseconds from low to high, each with the same chance. (The 1
-// gives high its share: of 1, 2 and 3, each is drawn from [1, 3] a third of the time.)
-func uniform(low, high, random float64) time.Duration {
-	return duration(min(high, low+random*(high-low+1)))
-}
-
-// duration is f nanoseconds, f ≥ 0, or the longest that a Duration can be.
-func duration(f float64) time.Duration {
-	if f >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return time.Duration(f)
+// draw returns one of the durations from 0 to width, each with the same chance: the upper half of
+// the product of their number and random, which is to say, random as a fraction of 2⁶⁴.
+func draw(width time.Duration, random uint64) time.Duration {
+	drawn, _ := bits.Mul64(uint64(width)+1, random)
+	return time.Duration(drawn)
 }

@@ -56,6 +56,9 @@ func RetryNotifyWithData[T any](o OperationWithData[T], b BackOff, notify Notify
 // to the context, as the timer's time need not be the wall's. A panic of o passes through, and
 // timers are stopped.
 func RetryNotifyWithTimer(o Operation, b BackOff, notify Notify, timer Timer) error {
+	if timer != nil {
+		defer timer.Stop()
+	}
 	return retry(o, b, notify, timer)
 }
 
@@ -63,37 +66,48 @@ func RetryNotifyWithTimer(o Operation, b BackOff, notify Notify, timer Timer) er
 // value of o's last call is returned, also beside an error.
 func RetryNotifyWithTimerAndData[T any](o OperationWithData[T], b BackOff, notify Notify, timer Timer) (T, error) {
 	var data T
-	err := retry(func() (err error) {
+	err := RetryNotifyWithTimer(func() (err error) {
 		data, err = o()
 		return err
 	}, b, notify, timer)
 	return data, err
 }
 
-// retry is the one loop. Its parameters do not escape, so that callers' closures need no heap.
+// retry makes the first attempt, which most often is the only one, and leaves the rest to keepTrying.
+// Apart from that, an attempt that succeeds has no loop to pay for, which would take half as long
+// again. The parameters do not escape, so that callers' closures need no heap.
 func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
 	b = orDefault(b)
-	w := waiter{policy: b, timer: timer}
-	defer w.stop()
 	b.Reset()
-	for {
-		err := o()
-		observe(b, err)
-		if err == nil {
-			return nil
-		}
+	err := o()
+	observed := !deaf(b) && observe(b, err)
+	if err == nil {
+		return nil
+	}
+	l := loop{policy: b, timer: timer}
+	return l.keepTrying(err, o, notify, observed)
+}
+
+// keepTrying is the one loop. It begins after an attempt that failed with err. observed says whether
+// the policy has observers.
+func (l *loop) keepTrying(err error, o Operation, notify Notify, observed bool) error {
+	for err != nil {
 		if err, ok := permanent(err); ok {
 			return err
 		}
-		wait, ok := w.next(retryAfter(err))
+		wait, ok := l.next(retryAfter(err))
 		if !ok {
-			return w.giveUp(err)
+			return l.giveUp(err, wait)
 		}
 		if notify != nil {
 			notify(err, wait)
 		}
-		if !w.wait(wait) {
-			return w.giveUp(err)
+		if !l.wait(wait) {
+			return l.giveUp(err, Stop)
+		}
+		if err = o(); observed {
+			observe(l.policy, err)
 		}
 	}
+	return nil
 }

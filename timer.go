@@ -46,92 +46,88 @@ func (t *defaultTimer) Stop() {
 
 func (t *defaultTimer) C() <-chan time.Time { return t.timer.C }
 
-// A waiter is what stands between two attempts: it asks the policy for the wait, and waits.
-type waiter struct {
+// A loop is the state of one Retry or Attempts: what stands between two attempts. It asks the policy
+// for the wait, and waits. It is kept small, and its methods' frames with it: a goroutine that
+// waits in them then stays within the 2 KB of stack that it starts with.
+type loop struct {
 	policy BackOff
 	timer  Timer // the caller's; nil for the wall's time
 
-	// Set by the first call of next, so that an operation that succeeds at once pays for none.
-	ctx      context.Context
-	done     <-chan struct{} // nil if the context can never be done
-	deadline time.Time       // zero if there is none to respect
+	ctx  context.Context // the policy's; set by the first call of next
+	done <-chan struct{} // nil if the context can never be done
+	due  bool            // the context has a deadline, and no caller's timer that need not keep to it
 
-	wall    defaultTimer
-	refusal error // why next refused a wait for the deadline's sake
+	wall defaultTimer
 }
 
-// next returns the wait before the next attempt, and whether there is to be one. floor is the
-// least wait.
-func (w *waiter) next(floor time.Duration) (time.Duration, bool) {
-	if w.ctx == nil {
-		w.ctx = contextOf(w.policy)
-		w.done = w.ctx.Done()
-		if w.timer == nil { // a caller's timer need not run at the deadline's pace
-			w.deadline, _ = w.ctx.Deadline()
-		}
+// next returns the wait before the next attempt, at least floor, and whether there is to be one. If
+// there is none for the deadline's sake, the wait is the one that could not end before it, and
+// otherwise it is negative.
+func (l *loop) next(floor time.Duration) (time.Duration, bool) {
+	if l.ctx == nil {
+		l.ctx = contextOf(l.policy)
+		l.done = l.ctx.Done()
+		_, l.due = l.ctx.Deadline()
+		l.due = l.due && l.timer == nil
 	}
-	if w.ended() {
-		return 0, false
+	if l.ended() {
+		return Stop, false
 	}
-	wait := w.policy.NextBackOff()
+	wait := l.policy.NextBackOff()
 	if wait < 0 {
-		return 0, false
+		return Stop, false
 	}
 	wait = max(wait, floor)
-	if !w.deadline.IsZero() && wait >= time.Until(w.deadline) {
-		w.refusal = tooLate(wait)
-		giveBack(w.policy)
-		return 0, false
+	if l.due && l.tooLate(wait) {
+		giveBack(l.policy)
+		return wait, false
 	}
 	return wait, true
 }
 
+// tooLate reports whether wait could not end before the context's deadline.
+func (l *loop) tooLate(wait time.Duration) bool {
+	deadline, _ := l.ctx.Deadline()
+	return wait >= time.Until(deadline)
+}
+
 // wait waits for d and reports whether the next attempt may be made. That the context is asked
 // again after the wait is what keeps an attempt from following its end when both came together.
-func (w *waiter) wait(d time.Duration) bool {
+func (l *loop) wait(d time.Duration) bool {
+	var c <-chan time.Time
 	switch {
-	case w.timer != nil:
-		w.timer.Start(d)
-		c := w.timer.C()
-		if c == nil {
+	case l.timer != nil:
+		l.timer.Start(d)
+		if c = l.timer.C(); c == nil {
 			return false
 		}
-		w.receive(c)
 	case d == 0:
-	case w.done == nil:
+		return !l.ended()
+	case l.done == nil:
 		time.Sleep(d)
+		return true
 	default:
-		w.wall.Start(d)
-		w.receive(w.wall.C())
+		l.wall.Start(d)
+		c = l.wall.C()
 	}
-	return !w.ended()
-}
-
-func (w *waiter) receive(c <-chan time.Time) {
 	select {
 	case <-c:
-	case <-w.done:
+	case <-l.done:
+		l.wall.Stop() // nowhere else can it be running when a loop ends, be it by a panic
 	}
+	return !l.ended()
 }
 
-func (w *waiter) ended() bool { return w.done != nil && w.ctx.Err() != nil }
+func (l *loop) ended() bool { return l.done != nil && l.ctx.Err() != nil }
 
-// stop releases the timers, however the loop ends.
-func (w *waiter) stop() {
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-	w.wall.Stop()
-}
-
-// giveUp returns what a loop returns when next or wait has ended it after the operation's error
-// last.
-func (w *waiter) giveUp(last error) error {
+// giveUp returns what a loop returns that next or wait has ended after the operation's error last.
+// refused is the wait that next has refused, or negative.
+func (l *loop) giveUp(last error, refused time.Duration) error {
 	switch {
-	case w.ended():
-		return &contextError{err: w.ctx.Err(), cause: context.Cause(w.ctx), last: last}
-	case w.refusal != nil:
-		return &contextError{err: context.DeadlineExceeded, cause: w.refusal, last: last}
+	case l.ended():
+		return &contextError{err: l.ctx.Err(), cause: context.Cause(l.ctx), last: last}
+	case refused >= 0:
+		return &contextError{err: context.DeadlineExceeded, cause: tooLateError(refused), last: last}
 	}
 	return last
 }
