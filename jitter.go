@@ -24,8 +24,8 @@ const (
 	// NoJitter waits I. All clients that failed together retry together.
 	NoJitter
 
-	// FullJitter waits U(0, I). It spreads clients the most, and makes the fewest calls when many
-	// compete. (AWS Architecture Blog, "Exponential Backoff And Jitter".)
+	// FullJitter waits U(0, I). It spreads clients the most, over the whole interval. (AWS
+	// Architecture Blog, "Exponential Backoff And Jitter".)
 	FullJitter
 
 	// EqualJitter waits I/2 + U(0, I/2): never less than half of the interval. (AWS, as above.)
