@@ -122,7 +122,12 @@ func TestAttemptsWithBudget(t *testing.T) {
 // The loop's body may tell the policy what it knows.
 func TestAttemptsWithAnObserverToldByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &ExponentialBackOff{MaxElapsedTime: 15 * time.Minute}
+		b := &ExponentialBackOff{}
+		b.Observe(RetryAfter(errFailed, time.Hour))
+		require.Equal(t, time.Hour, b.NextBackOff(), "without a limit, too")
+		require.Equal(t, 750*time.Millisecond, b.NextBackOff(), "and once only")
+
+		b.MaxElapsedTime = 15 * time.Minute
 		start := time.Now()
 		for attempt := range Attempts(b) {
 			switch attempt {

@@ -63,7 +63,8 @@
 // A policy implements NextBackOff and Reset. A policy that wants to know how the attempts end, to
 // adapt to them, implements [BackOffObserver] as well. A decorator has the method
 // Unwrap() BackOff, which returns what it wraps; through it the loops find contexts and observers
-// anywhere below.
+// anywhere below. (A decorator that changes a wait may change one that a server has asked for with
+// it; the loops raise what is too short, and leave what is too long.)
 //
 //	type logged struct{ backoff.BackOff }
 //

@@ -102,17 +102,25 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 type budgetBackOff struct {
 	BackOff
 	budget *Budget
+	paid   int64 // for the retry that is next
 }
 
 func (b *budgetBackOff) Unwrap() BackOff { return b.BackOff }
 
+func (b *budgetBackOff) Reset() {
+	b.paid = 0
+	b.BackOff.Reset()
+}
+
 func (b *budgetBackOff) Observe(err error) {
+	b.paid = 0
 	if err == nil {
 		b.budget.Deposit()
 	}
 }
 
 func (b *budgetBackOff) NextBackOff() time.Duration {
+	b.paid = 0
 	wait := b.BackOff.NextBackOff()
 	if wait < 0 {
 		return wait
@@ -121,6 +129,7 @@ func (b *budgetBackOff) NextBackOff() time.Duration {
 		giveBack(b.BackOff)
 		return Stop
 	}
+	b.paid = b.budget.cost()
 	return wait
 }
 
@@ -128,7 +137,8 @@ func (b *budgetBackOff) NextBackOff() time.Duration {
 func giveBack(b BackOff) {
 	for ; b != nil; b = unwrap(b) {
 		if d, ok := b.(*budgetBackOff); ok {
-			d.budget.put(d.budget.cost())
+			d.budget.put(d.paid)
+			d.paid = 0
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package backoff
 
 import (
+	"context"
 	"math"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -135,4 +137,29 @@ func TestBudgetNeverOverdraws(t *testing.T) {
 	}
 	require.Equal(t, 1000, total)
 	require.Equal(t, 4, budget.Tokens())
+}
+
+// stubborn is a decorator that goes on, whatever the policy below says or whether it is asked.
+type stubborn struct {
+	foreign
+	asks bool
+}
+
+func (s stubborn) NextBackOff() time.Duration {
+	if s.asks {
+		s.BackOff.NextBackOff()
+	}
+	return time.Hour
+}
+
+func TestBudgetGetsBackNoMoreThanWasPaid(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, asks := range []bool{true, false} {
+		budget := &Budget{Capacity: 5}
+		require.True(t, budget.Withdraw())
+		b := stubborn{foreign{WithBudget(&ZeroBackOff{}, budget)}, asks}
+		require.ErrorIs(t, Retry(func() error { return errFailed }, WithContext(b, ctx)), context.DeadlineExceeded)
+		require.Zero(t, budget.Tokens())
+	}
 }

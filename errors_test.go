@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -227,4 +228,36 @@ func TestNilRetryAfterErrorAsksForNothing(t *testing.T) {
 	require.EqualError(t, none, "retry after 0s")
 	_ = Retry(func() error { calls++; return none }, waits(0))
 	require.Equal(t, 2, calls)
+}
+
+// merged is a context of a user's own that ends before its parent does. On Go 1.23, context.Cause
+// finds no cause for it.
+type merged struct {
+	context.Context
+	done chan struct{}
+}
+
+func (m merged) Done() <-chan struct{} { return m.done }
+func (m merged) Err() error            { return context.Canceled }
+
+// silent is a context that breaks its contract: it is done and has no error.
+type silent struct{ merged }
+
+func (silent) Err() error { return nil }
+
+func TestContextsOfOtherMakes(t *testing.T) {
+	parent, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := merged{parent, make(chan struct{})}
+	close(done.done)
+
+	operation, calls := failing(-1)
+	err := Retry(operation, WithContext(NewConstantBackOff(time.Hour), done))
+	require.EqualError(t, err, "context canceled: failed")
+	require.ErrorIs(t, err, errFailed)
+	require.Equal(t, 1, *calls)
+
+	operation, calls = failing(-1)
+	require.Same(t, errFailed, Retry(operation, WithContext(NewConstantBackOff(time.Hour), silent{done})))
+	require.Equal(t, 1, *calls, "no loop without waits")
 }

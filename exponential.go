@@ -39,8 +39,7 @@ import (
 type ExponentialBackOff struct {
 	// InitialInterval is the first interval. A negative one means DefaultInitialInterval. Zero
 	// means the default as well, as long as Clock is nil; under a Clock, such as
-	// [NewExponentialBackOff] sets, it means waits of zero. The interval grows by a nanosecond at
-	// least, however small the two are.
+	// [NewExponentialBackOff] sets, it means waits of zero.
 	InitialInterval time.Duration
 
 	// RandomizationFactor is how far waits go below and above the interval, as a part of it: 0 is
@@ -49,7 +48,8 @@ type ExponentialBackOff struct {
 	RandomizationFactor float64
 
 	// Multiplier is what the interval grows by. Zero and NaN mean DefaultMultiplier; other values
-	// below 1 mean 1, a constant interval.
+	// below 1 mean 1, a constant interval. With a Multiplier above 1, an interval above zero grows
+	// by a nanosecond at least.
 	Multiplier float64
 
 	// MaxInterval caps the interval, the first one too. Zero or less means DefaultMaxInterval.
@@ -68,15 +68,17 @@ type ExponentialBackOff struct {
 	Jitter Jitter
 
 	// Rand is where random numbers come from: set it for schedules that can be replayed. Nil means
-	// the generator of [math/rand/v2], which is seeded at random and needs no lock.
+	// the generator of [math/rand/v2], which is seeded at random and needs no lock. A Rand is not
+	// safe for use by several goroutines: do not share one among policies that run at the same time.
 	Rand *rand.Rand
 
 	// Clock tells the time that MaxElapsedTime counts. Nil means [SystemClock]. It is read by
 	// Reset, by GetElapsedTime and, if MaxElapsedTime is set, by NextBackOff. Time that a Clock
-	// steps backwards is neither counted nor given back.
+	// steps backwards is neither counted nor given back. A Clock of your own that takes the place of
+	// another since Reset goes on from that one's start.
 	Clock Clock
 
-	first    time.Duration // interval since Reset
+	first    time.Duration // interval since Reset, before the cap
 	interval time.Duration // the next one; 0 until begin has set it, or if all are 0
 	previous time.Duration // wait, or first
 	least    time.Duration // what the next wait must not fall below
@@ -116,7 +118,7 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 
 // Observe makes the next wait at least as long as a [RetryAfterError] in err asks for, so that a
 // wait which a server asks for counts against MaxElapsedTime. The intervals take no notice of it.
-// The Retry functions call Observe; a loop of your own, over [Attempts] or a [Ticker], may.
+// The Retry functions call Observe; the body of a loop over [Attempts] may.
 func (b *ExponentialBackOff) Observe(err error) { b.least = retryAfter(err) }
 
 // GetElapsedTime returns the time since Reset, or since the first NextBackOff of a literal that was
@@ -134,7 +136,6 @@ func (b *ExponentialBackOff) begin() {
 	if b.first < 0 || b.first == 0 && b.Clock == nil {
 		b.first = DefaultInitialInterval
 	}
-	b.first = min(b.first, b.maxInterval())
 	b.interval, b.previous = b.first, b.first
 	if !b.watch.runsOn(b.Clock) {
 		b.watch.start(b.Clock)

@@ -250,6 +250,12 @@ func TestMaxElapsedTime(t *testing.T) {
 	}
 }
 
+func TestZeroWaitsGoOnUpToTheLimit(t *testing.T) {
+	b := &ExponentialBackOff{MaxElapsedTime: 10, Clock: &stepClock{[]time.Duration{0, 9, 10, 11}}}
+	b.Reset()
+	require.Equal(t, []time.Duration{0, 0, Stop}, draws(b, 3))
+}
+
 func TestGetElapsedTime(t *testing.T) {
 	b := &ExponentialBackOff{Clock: &stepClock{[]time.Duration{0, 3, 5, -9, 20, 24}}}
 	require.Zero(t, b.GetElapsedTime(), "before Reset")
@@ -259,6 +265,10 @@ func TestGetElapsedTime(t *testing.T) {
 	require.Zero(t, b.GetElapsedTime(), "never negative")
 	b.Reset()
 	require.EqualValues(t, 4, b.GetElapsedTime())
+
+	b = &ExponentialBackOff{Clock: &stepClock{[]time.Duration{5, 8}}}
+	b.NextBackOff()
+	require.EqualValues(t, 3, b.GetElapsedTime(), "a literal's time starts with its first wait")
 
 	for _, clock := range []Clock{nil, SystemClock} {
 		b = &ExponentialBackOff{Clock: clock}

@@ -6,8 +6,9 @@ import "time"
 // of them ended, before they ask for the next wait.
 //
 // An observer is found through any decorators above it that have Unwrap() BackOff; such a
-// decorator must not pass Observe on itself. [Attempts] and [Ticker] do not know how their
-// attempts end, and tell nothing: there the one who knows may call Observe.
+// decorator must not pass Observe on itself. [Attempts] does not know how its attempts end, and
+// tells nothing: there the loop's body may call Observe. A [Ticker] tells nothing either, and as its
+// goroutine asks for the next wait as soon as a tick is received, nobody else may.
 type BackOffObserver interface {
 	BackOff
 

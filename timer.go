@@ -114,6 +114,7 @@ func (l *loop) wait(d time.Duration) bool {
 	case <-c:
 	case <-l.done:
 		l.wall.Stop() // nowhere else can it be running when a loop ends, be it by a panic
+		return false
 	}
 	return !l.ended()
 }
@@ -125,7 +126,11 @@ func (l *loop) ended() bool { return l.done != nil && l.ctx.Err() != nil }
 func (l *loop) giveUp(last error, refused time.Duration) error {
 	switch {
 	case l.ended():
-		return &contextError{err: l.ctx.Err(), cause: context.Cause(l.ctx), last: last}
+		err, cause := l.ctx.Err(), context.Cause(l.ctx)
+		if cause == nil { // Go 1.23, for some contexts that are not package context's own
+			cause = err
+		}
+		return &contextError{err: err, cause: cause, last: last}
 	case refused >= 0:
 		return &contextError{err: context.DeadlineExceeded, cause: tooLateError(refused), last: last}
 	}
