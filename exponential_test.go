@@ -266,6 +266,9 @@ func TestGetElapsedTime(t *testing.T) {
 	b.Reset()
 	require.EqualValues(t, 4, b.GetElapsedTime())
 
+	b = NewExponentialBackOff(WithClockProvider(&stepClock{[]time.Duration{5, 12}}))
+	require.EqualValues(t, 7, b.GetElapsedTime(), "a new policy has been Reset")
+
 	b = &ExponentialBackOff{Clock: &stepClock{[]time.Duration{5, 8}}}
 	b.NextBackOff()
 	require.EqualValues(t, 3, b.GetElapsedTime(), "a literal's time starts with its first wait")

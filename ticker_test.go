@@ -74,11 +74,27 @@ func TestTickerEndsWithItsContext(t *testing.T) {
 	})
 }
 
+func TestTickerEndsWithItsContextInABlockedSend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		policy := waits(0, 0, 0)
+		ticker := NewTicker(WithContext(policy, ctx))
+		<-ticker.C
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		_, ok := <-ticker.C
+		require.False(t, ok)
+		require.Equal(t, 1, policy.next, "the policy is not asked again")
+	})
+}
+
 func TestTickerStop(t *testing.T) {
 	for name, received := range map[string]int{"before the first tick": 0, "in a wait": 1, "in a blocked send": 2} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ticker := NewTicker(waits(0, time.Second, time.Second))
+				policy := waits(0, time.Second, time.Second)
+				ticker := NewTicker(policy)
 				for range received {
 					<-ticker.C
 				}
@@ -86,6 +102,7 @@ func TestTickerStop(t *testing.T) {
 				ticker.Stop()
 				_, ok := <-ticker.C
 				require.False(t, ok)
+				require.Equal(t, received, policy.next, "the policy is not asked again")
 				ticker.Stop()
 			})
 		})
