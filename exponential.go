@@ -78,7 +78,7 @@ type ExponentialBackOff struct {
 	// another since Reset goes on from that one's start.
 	Clock Clock
 
-	first    time.Duration // interval since Reset, before the cap
+	first    time.Duration // interval since Reset
 	interval time.Duration // the next one; 0 until begin has set it, or if all are 0
 	previous time.Duration // wait, or first
 	least    time.Duration // what the next wait must not fall below
@@ -100,15 +100,12 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	} else {
 		random = b.Rand.Uint64()
 	}
-	if b.interval == 0 {
-		b.begin()
-	}
 	limit := b.maxInterval()
-	interval := min(b.interval, limit)
-	if interval < limit {
-		b.interval = b.grow(interval, limit)
+	interval := limit
+	if b.interval != limit {
+		interval = b.step(limit)
 	}
-	wait := b.Jitter.wait(interval, min(b.first, limit), limit, b.previous, b.RandomizationFactor, random)
+	wait := b.Jitter.wait(interval, b.first, limit, b.previous, b.RandomizationFactor, random)
 	b.previous = wait
 	if b.MaxElapsedTime == 0 && b.least == 0 {
 		return wait
@@ -127,6 +124,18 @@ func (b *ExponentialBackOff) Observe(err error) { b.least = retryAfter(err) }
 // is safe for that and does not step backwards.
 func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	return b.watch.read(b.Clock)
+}
+
+// step returns the interval that is next, and sets the one after it. Neither that nor first is above
+// limit then, also where MaxInterval has been lowered.
+func (b *ExponentialBackOff) step(limit time.Duration) time.Duration {
+	if b.interval == 0 {
+		b.begin()
+	}
+	b.first = min(b.first, limit)
+	interval := min(b.interval, limit)
+	b.interval = b.grow(interval, limit)
+	return interval
 }
 
 // begin starts the sequence of intervals, and the elapsed time where Reset did not: for a literal
