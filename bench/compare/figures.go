@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -24,7 +25,13 @@ func measure(rounds, waiting int, wanted func(string) bool, progress io.Writer) 
 	defer cancel()
 	var r results
 	for round := range rounds {
-		for _, c := range bench.Cases(ctx) {
+		cases := bench.Cases(ctx)
+		order := rand.Perm(len(cases)) // none always comes after the same other
+		if round == 0 {
+			slices.Sort(order) // that of the tables
+		}
+		for _, i := range order {
+			c := cases[i]
 			if wanted(c.Task) {
 				b := testing.Benchmark(c.Run)
 				r.add(c.Task, c.Peer, float64(b.T.Nanoseconds())/float64(b.N), float64(b.AllocsPerOp()))
