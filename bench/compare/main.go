@@ -26,8 +26,8 @@ func main() {
 func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	rounds := flags.Int("rounds", 7, "how many `times` each case is measured")
-	benchtime := flags.Duration("benchtime", 100*time.Millisecond, "how long one measurement takes")
+	rounds := flags.Int("rounds", 21, "how many `times` each case is measured")
+	benchtime := flags.Duration("benchtime", 50*time.Millisecond, "how long one measurement takes")
 	waiting := flags.Int("waiting", 100_000, "how many `calls` wait at once when memory is measured")
 	only := flags.String("only", "", "measure only the tasks that match this `regexp`")
 	markdown := flags.Bool("markdown", false, "print tables in Markdown")
