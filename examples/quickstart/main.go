@@ -1,3 +1,4 @@
+// Quickstart asks until it gets an answer, for ten seconds at most.
 package main
 
 import (
