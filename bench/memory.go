@@ -22,9 +22,7 @@ var Waiters = []struct {
 	Peer  string
 	Build func(ctx context.Context, op func() error) func() error
 }{
-	{Hand, func(ctx context.Context, op func() error) func() error {
-		return hand(setup{wait: time.Hour, ctx: ctx}, op)
-	}},
+	{Hand, waiting(hand)},
 	{Ours, func(ctx context.Context, op func() error) func() error {
 		return func() error {
 			return backoff.Retry(op, backoff.WithContext(backoff.NewConstantBackOff(time.Hour), ctx))
@@ -42,18 +40,17 @@ var Waiters = []struct {
 			return err
 		}
 	}},
-	{RetryGo, func(ctx context.Context, op func() error) func() error {
-		return avast(setup{wait: time.Hour, ctx: ctx}, op)
-	}},
-	{GoRetry, func(ctx context.Context, op func() error) func() error {
-		return sethvargo(setup{wait: time.Hour, ctx: ctx}, op)
-	}},
-	{Failsafe, func(ctx context.Context, op func() error) func() error {
-		return failsafeGo(setup{wait: time.Hour, ctx: ctx}, op)
-	}},
-	{Eapache, func(ctx context.Context, op func() error) func() error {
-		return eapache(setup{wait: time.Hour, ctx: ctx}, op)
-	}},
+	{RetryGo, waiting(avast)},
+	{GoRetry, waiting(sethvargo)},
+	{Failsafe, waiting(failsafeGo)},
+	{Eapache, waiting(eapache)},
+}
+
+// waiting has a peer wait an hour, or until ctx ends.
+func waiting(build func(setup, func() error) func() error) func(context.Context, func() error) func() error {
+	return func(ctx context.Context, op func() error) func() error {
+		return build(setup{wait: time.Hour, ctx: ctx}, op)
+	}
 }
 
 // Weigh keeps n calls of what build builds waiting, and returns the bytes of heap and stack that

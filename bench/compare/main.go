@@ -1,9 +1,10 @@
 // Compare measures the library beside its peers in one run, and holds it to its bars.
 //
 // It runs all cases several times, in a new order each time, so that a slow minute of the machine and
-// what one case leaves behind for the next touch all of them alike. It prints the medians, with their ratios to the hand-written loop and
-// to the fastest peer, as text or, with -markdown, as Markdown; with -short it is the one table of the
-// README. It exits with 1 if a bar is missed; with -bars=false it does not look at them.
+// what one case leaves behind for the next touch all of them alike. It prints the medians, with
+// their ratios to the hand-written loop and to the fastest peer, as text or, with -markdown, as
+// Markdown; with -short it is the one table of the README. It exits with 1 if a bar is missed; with
+// -bars=false it does not look at them.
 package main
 
 import (
