@@ -2,39 +2,74 @@ package backoff
 
 import "iter"
 
-// Attempts returns the retry loop as an iterator, for operations that are clearer without a
-// callback. The numbers are those of the attempts, from 1:
+// unset is what err holds in the first pass of a range over Attempts until the body sets it.
+type unset struct{}
+
+func (unset) Error() string { return "backoff: the body of a range over Attempts has not set err" }
+
+// Attempts is [Retry] as a range statement, for operations that are clearer without a callback. The
+// body makes one attempt in each pass and sets *err to its outcome; nil ends the loop:
 //
-//	var err error
-//	for range backoff.Attempts(backoff.WithContext(policy, ctx)) {
-//		if err = operation(); err == nil {
-//			break
+//	func get(ctx context.Context, id string) (u *User, err error) {
+//		for range backoff.Attempts(policy(ctx), &err) {
+//			u, err = fetch(ctx, id)
 //		}
+//		return u, err
 //	}
 //
-// It resets b and yields 1 at once and in any case. Then, as long as b goes on and its context is
-// not done, it waits and yields the next number. Its waits are those of [Retry]: one that could not
-// end before the context's deadline ends the iteration at once. A break leaves nothing running, and
-// ranging again starts afresh.
+// Everything that Retry promises holds here too. When the loop gives up, *err is the error that Retry
+// would return. The attempts are numbered from 1; the first comes at once. Ranging again starts over.
 //
-// Attempts does not know how an attempt ended. It is for the loop's body to break after a success
-// or an error that is permanent, to pay the success into a [Budget], and to remember the last
-// error.
+// The body may leave the loop early, by break, return, goto or panic. *err stays what the body made
+// it and counts as the attempt's outcome. Nothing is left running.
 //
-// A nil b means [NewExponentialBackOff]. The iterator holds the state of one loop at a time.
-func Attempts(b BackOff) iter.Seq[int] {
-	return func(yield func(int) bool) { attempt(b, yield) }
+// A body that never sets *err, perhaps because it declares an err of its own, must not pass for a
+// success: *err holds an error of this package until the body sets it, and the loop panics if it
+// still does after the first pass. A body that leaves the first pass before setting *err finds the
+// former value restored. In later passes *err is the last attempt's error until the body sets it.
+//
+// A nil b means [NewExponentialBackOff]. A nil err panics. The iterator, like b, must not be used by
+// two loops at once.
+func Attempts(b BackOff, err *error) iter.Seq[int] {
+	return func(yield func(int) bool) { attempts(b, err, yield) }
 }
 
-// attempt is a function of its own so that Attempts is small enough to be inlined, and a range over
-// it needs no heap.
-func attempt(b BackOff, yield func(int) bool) {
+// attempts is a function of its own so that Attempts can be inlined, and a range over it does not
+// allocate.
+func attempts(b BackOff, err *error, yield func(int) bool) {
+	if err == nil {
+		panic("backoff: Attempts called with a nil err")
+	}
 	b = orDefault(b)
 	b.Reset()
+	former := *err
+	*err = unset{}
+	inBody := true
+	defer func() {
+		if _, ok := (*err).(unset); ok {
+			*err = former
+		} else if inBody { // the body has left the loop
+			observe(b, *err)
+		}
+	}()
 	l := loop{policy: b}
 	for n := 1; yield(n); n++ {
-		if wait, ok := l.next(0); !ok || !l.wait(wait) {
+		inBody = false
+		if _, ok := (*err).(unset); ok {
+			panic("backoff: the body of a range over Attempts has not set err; does it declare its own err?")
+		}
+		observe(b, *err)
+		if *err == nil {
 			return
 		}
+		wait, stop := l.next(*err)
+		if stop == nil {
+			stop = l.wait(wait, *err)
+		}
+		if stop != nil {
+			*err = stop
+			return
+		}
+		inBody = true
 	}
 }

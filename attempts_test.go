@@ -1,145 +1,313 @@
-//go:build go1.25
-
-package backoff
+package backoff_test
 
 import (
 	"context"
+	"errors"
+	"io"
+	"runtime"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
-// attemptsOf ranges over Attempts(b), and returns the time of each attempt and of the end.
-func attemptsOf(t *testing.T, b BackOff) (at []time.Duration, end time.Duration) {
-	t.Helper()
-	start := time.Now()
-	for attempt := range Attempts(b) {
-		at = append(at, time.Since(start))
-		require.Equal(t, len(at), attempt, "attempts are numbered from 1")
+// What Attempts has in common with Retry is tested for both, by eachLoop.
+
+func TestAttemptsNumbers(t *testing.T) {
+	var err error
+	var numbers []int
+	for attempt := range backoff.Attempts(&backoff.ZeroBackOff{}, &err) {
+		numbers = append(numbers, attempt)
+		if err = errFailed; attempt == 3 {
+			err = nil
+		}
 	}
-	return at, time.Since(start)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2, 3}, numbers)
 }
 
-func TestAttemptsWaitAsThePolicySays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		at, end := attemptsOf(t, waits(time.Second, 0, time.Minute))
-		require.Equal(t, []time.Duration{0, time.Second, time.Second, 61 * time.Second}, at)
-		require.Equal(t, 61*time.Second, end)
-	})
-}
-
-func TestAttemptsYieldOnceWhenThePolicyStops(t *testing.T) {
-	at, _ := attemptsOf(t, &StopBackOff{})
-	require.Len(t, at, 1)
-}
-
-func TestAttemptsEndWithTheContext(t *testing.T) {
+// The error that Retry would return is left in err, whatever the reason.
+func TestAttemptsError(t *testing.T) {
+	late, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Hour))
+	defer cancel()
 	for name, test := range map[string]struct {
-		wait, timeout time.Duration
-		cancel        bool
-		attempts      int
-		end           time.Duration
+		errs   []error
+		policy func() backoff.BackOff
 	}{
-		"cancelled while waiting": {time.Hour, time.Minute, true, 1, time.Minute},
-		"cancelled between waits": {time.Second, 2500 * time.Millisecond, true, 3, 2500 * time.Millisecond},
-		"deadline too near":       {time.Hour, time.Minute, false, 1, 0},
-		"deadline after two":      {time.Second, 2500 * time.Millisecond, false, 3, 2 * time.Second},
-		"done from the start":     {0, 0, true, 1, 0},
+		"success":             {[]error{nil}, func() backoff.BackOff { return waits(0) }},
+		"success later":       {[]error{errFailed, nil}, func() backoff.BackOff { return waits(0) }},
+		"policy stops":        {[]error{errFailed, io.EOF}, func() backoff.BackOff { return waits(0) }},
+		"permanent":           {[]error{errFailed, backoff.Permanent(io.EOF)}, func() backoff.BackOff { return waits(0, 0) }},
+		"permanent, deeper":   {[]error{errors.Join(errFailed, backoff.Permanent(io.EOF))}, func() backoff.BackOff { return waits(0) }},
+		"permanent, bare":     {[]error{&backoff.PermanentError{}}, func() backoff.BackOff { return waits(0) }},
+		"not retryable":       {[]error{errFailed, io.EOF}, func() backoff.BackOff { return backoff.WithRetryIf(waits(0, 0, 0), isFailed) }},
+		"budget":              {[]error{errFailed}, func() backoff.BackOff { return backoff.WithBudget(waits(0, 0), &backoff.Budget{Capacity: 5}) }},
+		"cause":               {[]error{errFailed}, func() backoff.BackOff { return backoff.WithStopCause(waits(0), errCause) }},
+		"context":             {[]error{errFailed}, func() backoff.BackOff { return backoff.WithContext(waits(0), cancelled()) }},
+		"context, bare":       {[]error{context.DeadlineExceeded}, func() backoff.BackOff { return backoff.WithContext(waits(0), late) }},
+		"server's wait":       {[]error{backoff.RetryAfter(errFailed, 1), io.EOF}, func() backoff.BackOff { return waits(0) }},
+		"server asks too far": {[]error{backoff.RetryAfter(errFailed, time.Hour)}, func() backoff.BackOff { return &backoff.ExponentialBackOff{MaxElapsedTime: time.Minute} }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				far := 24 * time.Hour
-				if !test.cancel {
-					far = test.timeout
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), far)
-				defer cancel()
-				if test.cancel {
-					time.AfterFunc(test.timeout, cancel)
-					synctest.Wait()
-				}
-				at, end := attemptsOf(t, foreign{WithContext(NewConstantBackOff(test.wait), ctx)})
-				require.Len(t, at, test.attempts)
-				require.Equal(t, test.end, end)
-			})
+			operation, calls := results(test.errs...)
+			want := backoff.Retry(operation, test.policy())
+			wantCalls := *calls
+			operation, calls = results(test.errs...)
+			got := attempt(operation, test.policy())
+			require.Equal(t, want, got)
+			require.Equal(t, wantCalls, *calls)
 		})
 	}
 }
 
-func TestAttemptsAfterCancelInTheBody(t *testing.T) {
-	for _, wait := range []time.Duration{0, 1} {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		attempts := 0
-		for range Attempts(WithContext(NewConstantBackOff(wait), ctx)) {
-			attempts++
-			cancel()
+func isFailed(err error) bool { return err == errFailed }
+
+// A body that leaves the loop leaves nothing running. err stays what it was made, and observers and
+// budgets learn of it.
+func TestAttemptsLeave(t *testing.T) {
+	type body func(l backoff.BackOff) error
+	leave := map[string]func(outcome error) body{
+		"break": func(outcome error) body {
+			return func(b backoff.BackOff) (err error) {
+				for range backoff.Attempts(b, &err) {
+					err = outcome
+					break
+				}
+				return err
+			}
+		},
+		"return": func(outcome error) body {
+			return func(b backoff.BackOff) (err error) {
+				for range backoff.Attempts(b, &err) {
+					return outcome
+				}
+				return io.ErrNoProgress
+			}
+		},
+		"goto": func(outcome error) body {
+			return func(b backoff.BackOff) (err error) {
+				for range backoff.Attempts(b, &err) {
+					err = outcome
+					goto end
+				}
+			end:
+				return err
+			}
+		},
+		"continue outer": func(outcome error) body {
+			return func(b backoff.BackOff) (err error) {
+			outer:
+				for range 1 {
+					for range backoff.Attempts(b, &err) {
+						err = outcome
+						continue outer
+					}
+				}
+				return err
+			}
+		},
+		"panic": func(outcome error) body {
+			return func(b backoff.BackOff) (err error) {
+				defer func() { _ = recover() }()
+				for range backoff.Attempts(b, &err) {
+					err = outcome
+					panic("boom")
+				}
+				return io.ErrNoProgress
+			}
+		},
+		"Goexit": func(outcome error) body {
+			return func(b backoff.BackOff) (err error) {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					for range backoff.Attempts(b, &err) {
+						err = outcome
+						runtime.Goexit()
+					}
+				}()
+				<-done
+				return err
+			}
+		},
+	}
+	for name, leave := range leave {
+		for _, outcome := range []error{nil, errFailed} {
+			t.Run(name, func(t *testing.T) {
+				policy := waits(1, 1)
+				l := &listener{BackOff: policy}
+				budget := &backoff.Budget{Capacity: 10}
+				require.True(t, budget.Withdraw())
+				require.Equal(t, outcome, leave(outcome)(backoff.WithBudget(l, budget)))
+				require.Zero(t, policy.next, "the policy is not asked")
+				if outcome == nil {
+					require.Equal(t, []string{"<nil>"}, l.log)
+					require.Equal(t, 6, budget.Tokens(), "a success at the first attempt")
+				} else {
+					require.Equal(t, []string{"failed"}, l.log)
+					require.Equal(t, 5, budget.Tokens())
+				}
+			})
 		}
-		require.Equal(t, 1, attempts)
 	}
 }
 
-func TestAttemptsBreakAndRangeAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		policy := waits(time.Second, time.Second)
-		attempts := Attempts(WithContext(policy, t.Context()))
-		for range attempts {
+// A panic of the body passes through.
+func TestAttemptsPanic(t *testing.T) {
+	var err error
+	require.PanicsWithValue(t, "boom", func() {
+		for range backoff.Attempts(nil, &err) {
+			panic("boom")
+		}
+	})
+	require.NoError(t, err)
+}
+
+// Leaving a later pass with success gives the budget back what the retry cost.
+func TestAttemptsLeaveLater(t *testing.T) {
+	budget := new(backoff.Budget)
+	l := &listener{BackOff: &backoff.ZeroBackOff{}}
+	var err error
+	for attempt := range backoff.Attempts(backoff.WithBudget(l, budget), &err) {
+		if attempt == 2 {
+			err = nil
 			break
 		}
-		require.Equal(t, 1, policy.resets)
-		require.Zero(t, policy.next, "the policy is not asked after a break")
-		for range 2 {
-			last := 0
-			for last = range attempts {
-			}
-			require.Equal(t, 3, last)
+		err = errFailed
+	}
+	require.NoError(t, err)
+	require.Equal(t, []string{"failed", "asked", "<nil>"}, l.log)
+	require.Equal(t, backoff.DefaultBudgetCapacity, budget.Tokens())
+}
+
+// In later passes err is the last attempt's error until the body sets it. A body that does not set
+// it has failed in the same way again.
+func TestAttemptsLastError(t *testing.T) {
+	l := &listener{BackOff: waits(0, 0)}
+	var err error
+	for attempt := range backoff.Attempts(l, &err) {
+		if attempt == 1 {
+			err = errFailed
 		}
-		require.Equal(t, 3, policy.resets)
+		require.Same(t, errFailed, err)
+	}
+	require.Same(t, errFailed, err)
+	require.Equal(t, []string{"failed", "asked", "failed", "asked", "failed", "asked"}, l.log)
+
+	l = &listener{BackOff: waits(0, 0)}
+	for attempt := range backoff.Attempts(l, &err) {
+		if attempt == 2 {
+			break
+		}
+		err = io.EOF
+	}
+	require.Same(t, io.EOF, err)
+	require.Equal(t, []string{"EOF", "asked", "EOF"}, l.log)
+}
+
+// A body that declares an err of its own must not pass for a success.
+func TestAttemptsShadowed(t *testing.T) {
+	for _, former := range []error{nil, io.EOF} {
+		l := &listener{BackOff: &backoff.ZeroBackOff{}}
+		err := former
+		passes := 0
+		require.PanicsWithValue(t, "backoff: the body of a range over Attempts has not set err; does it declare its own err?", func() {
+			for range backoff.Attempts(l, &err) {
+				passes++
+				_, err := io.WriteString(io.Discard, "")
+				_ = err
+			}
+		})
+		require.Equal(t, 1, passes)
+		require.Equal(t, former, err)
+		require.Empty(t, l.log)
+	}
+}
+
+// A body that leaves the first pass before it sets err finds the former value restored.
+func TestAttemptsRestored(t *testing.T) {
+	for _, former := range []error{nil, io.EOF} {
+		l := &listener{BackOff: &backoff.ZeroBackOff{}}
+		err := former
+		for range backoff.Attempts(l, &err) {
+			require.Error(t, err)
+			require.NotEqual(t, former, err)
+			break
+		}
+		require.Equal(t, former, err)
+		require.PanicsWithValue(t, "boom", func() {
+			for range backoff.Attempts(l, &err) {
+				panic("boom")
+			}
+		})
+		require.Equal(t, former, err)
+		require.Empty(t, l.log, "there was no attempt")
+	}
+}
+
+// A former value does not count, not even nil.
+func TestAttemptsFormer(t *testing.T) {
+	err := backoff.Permanent(io.EOF)
+	passes := 0
+	for range backoff.Attempts(waits(0), &err) {
+		passes++
+		err = errFailed
+	}
+	require.Same(t, errFailed, err)
+	require.Equal(t, 2, passes)
+}
+
+func TestAttemptsUncomparable(t *testing.T) {
+	operation, calls := results(uncomparable{}, dressed{[]int{1}}, uncomparable{})
+	require.Equal(t, uncomparable{}, attempt(operation, waits(0, 0)))
+	require.Equal(t, 3, *calls)
+}
+
+func TestAttemptsAgain(t *testing.T) {
+	policy := waits(0, 0)
+	var err error
+	attempts := backoff.Attempts(backoff.WithMaxRetries(policy, 2), &err)
+	require.Zero(t, policy.resets, "nothing happens before the range")
+	for range attempts {
+		err = io.EOF
+		break
+	}
+	require.Zero(t, policy.next)
+	for range 2 {
+		last := 0
+		for last = range attempts {
+			err = errFailed
+		}
+		require.Equal(t, 3, last)
+		require.Same(t, errFailed, err)
+	}
+	require.Equal(t, 3, policy.resets)
+}
+
+func TestAttemptsNil(t *testing.T) {
+	require.PanicsWithValue(t, "backoff: Attempts called with a nil err", func() {
+		for range backoff.Attempts(&backoff.ZeroBackOff{}, nil) {
+			require.Fail(t, "no pass")
+		}
 	})
 }
 
-func TestAttemptsWithNilPolicy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		for attempt := range Attempts(nil) {
-			if attempt == 2 {
-				break
-			}
+// The value of the last attempt stays, as in RetryWithData.
+func TestAttemptsValue(t *testing.T) {
+	get := func(failures int) (value int, err error) {
+		operation, _ := failing(failures)
+		for range backoff.Attempts(waits(0, 0), &err) {
+			value++
+			err = operation()
 		}
-		require.GreaterOrEqual(t, time.Since(start), DefaultInitialInterval/2)
-	})
-}
-
-func TestAttemptsWithBudget(t *testing.T) {
-	budget := &Budget{Capacity: 10}
-	at, _ := attemptsOf(t, WithBudget(&ZeroBackOff{}, budget))
-	require.Len(t, at, 3)
-	require.Zero(t, budget.Tokens())
-}
-
-// The loop's body may tell the policy what it knows.
-func TestAttemptsWithAnObserverToldByHand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := &ExponentialBackOff{}
-		b.Observe(RetryAfter(errFailed, time.Hour))
-		require.Equal(t, time.Hour, b.NextBackOff(), "without a limit, too")
-		require.Equal(t, 750*time.Millisecond, b.NextBackOff(), "and once only")
-
-		b.MaxElapsedTime = 15 * time.Minute
-		start := time.Now()
-		for attempt := range Attempts(b) {
-			switch attempt {
-			case 1:
-				b.Observe(RetryAfter(errFailed, time.Minute))
-			case 2:
-				require.Equal(t, time.Minute, time.Since(start))
-				b.Observe(RetryAfter(errFailed, time.Hour))
-			default:
-				require.Fail(t, "an hour is beyond MaxElapsedTime")
-			}
-		}
-		require.Equal(t, time.Minute, time.Since(start))
-	})
+		return value, err
+	}
+	value, err := get(1)
+	require.NoError(t, err)
+	require.Equal(t, 2, value)
+	value, err = get(-1)
+	require.Same(t, errFailed, err)
+	require.Equal(t, 3, value)
 }

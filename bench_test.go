@@ -1,6 +1,6 @@
 //go:build go1.24
 
-package backoff
+package backoff_test
 
 import (
 	"context"
@@ -9,35 +9,25 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
-// failingAgain returns an operation that fails n times, succeeds once, and begins anew.
-func failingAgain(n int) Operation {
-	calls := 0
-	return func() error {
-		if calls++; calls <= n {
-			return errFailed
-		}
-		calls = 0
-		return nil
-	}
-}
-
-func TestRetryDoesNotAllocate(t *testing.T) {
+func TestRetryAllocs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	timed, cancelTimed := context.WithTimeout(ctx, time.Hour)
 	defer cancelTimed()
 	wrapped := fmt.Errorf("outer: %w", fmt.Errorf("inner: %w", errFailed))
-	zero := NewExponentialBackOff(WithInitialInterval(0))
-	for name, policy := range map[string]BackOff{
-		"zero":        &ZeroBackOff{},
-		"constant":    NewConstantBackOff(0),
+	zero := backoff.NewExponentialBackOff(backoff.WithInitialInterval(0))
+	for name, policy := range map[string]backoff.BackOff{
+		"zero":        &backoff.ZeroBackOff{},
+		"constant":    backoff.NewConstantBackOff(0),
 		"exponential": zero,
-		"context":     WithContext(zero, ctx),
-		"deadline":    WithContext(zero, timed),
-		"everything": WithRetryIf(WithBudget(WithMaxRetries(foreign{WithContext(zero, timed)}, 100), &Budget{SuccessRefund: DefaultBudgetCapacity}),
-			func(error) bool { return true }),
+		"context":     backoff.WithContext(zero, ctx),
+		"deadline":    backoff.WithContext(zero, timed),
+		"everything": backoff.WithStopCause(backoff.WithRetryIf(backoff.WithBudget(backoff.WithMaxRetries(foreign{backoff.WithContext(zero, timed)}, 100),
+			&backoff.Budget{Capacity: 1 << 30}), func(error) bool { return true }), errCause),
 	} {
 		for _, failures := range []int{0, 1, 10} {
 			operation := failingAgain(failures)
@@ -45,15 +35,15 @@ func TestRetryDoesNotAllocate(t *testing.T) {
 			notified := 0
 			notify := func(error, time.Duration) { notified++ }
 			for call, run := range map[string]func() error{
-				"Retry":       func() error { return Retry(operation, policy) },
-				"RetryNotify": func() error { return RetryNotify(operation, policy, notify) },
+				"Retry":       func() error { return backoff.Retry(operation, policy) },
+				"RetryNotify": func() error { return backoff.RetryNotify(operation, policy, notify) },
 				"RetryNotifyWithData": func() error {
-					_, err := RetryNotifyWithData(withData, policy, notify)
+					_, err := backoff.RetryNotifyWithData(withData, policy, notify)
 					return err
 				},
 				"a closure and a wrapped error": func() error {
 					calls := 0
-					return Retry(func() error {
+					return backoff.Retry(func() error {
 						if calls++; calls <= failures {
 							return wrapped
 						}
@@ -69,46 +59,80 @@ func TestRetryDoesNotAllocate(t *testing.T) {
 }
 
 // One timer serves all waits of a call: what a call allocates does not grow with its attempts.
-func TestAllocationsDoNotGrowWithTheWaits(t *testing.T) {
+func TestWaitAllocs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	policy := WithContext(NewConstantBackOff(1), ctx)
+	policy := backoff.WithContext(backoff.NewConstantBackOff(1), ctx)
 	allocs := func(failures int) float64 {
 		operation := failingAgain(failures)
-		return testing.AllocsPerRun(10, func() { require.NoError(t, Retry(operation, policy)) })
+		return testing.AllocsPerRun(10, func() { require.NoError(t, backoff.Retry(operation, policy)) })
 	}
 	require.Positive(t, allocs(1))
 	require.Equal(t, allocs(1), allocs(20))
 
-	forever := NewConstantBackOff(1)
+	forever := backoff.NewConstantBackOff(1)
 	operation := failingAgain(20)
-	require.Zero(t, testing.AllocsPerRun(10, func() { require.NoError(t, Retry(operation, forever)) }),
+	require.Zero(t, testing.AllocsPerRun(10, func() { require.NoError(t, backoff.Retry(operation, forever)) }),
 		"a context that cannot end needs no timer at all")
 }
 
-func TestBudgetAndAttemptsDoNotAllocate(t *testing.T) {
-	var budget Budget
+// The call as programs make it: everything is built for it, and the first attempt succeeds.
+func TestCallAllocs(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	policy := func() backoff.BackOff {
+		return backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3), ctx)
+	}
+	succeeds := func() error { return nil }
+	for name, call := range map[string]func() error{
+		"Retry":    func() error { return backoff.Retry(succeeds, policy()) },
+		"Attempts": func() error { return attempt(succeeds, policy()) },
+	} {
+		require.LessOrEqual(t, testing.AllocsPerRun(100, func() { require.NoError(t, call()) }), 3.0, name)
+	}
+}
+
+func TestAttemptsAllocs(t *testing.T) {
+	timed, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	zero := backoff.NewExponentialBackOff(backoff.WithInitialInterval(0))
+	for name, policy := range map[string]backoff.BackOff{
+		"zero":     &backoff.ZeroBackOff{},
+		"deadline": backoff.WithContext(zero, timed),
+		"everything": backoff.WithStopCause(backoff.WithRetryIf(backoff.WithBudget(backoff.WithMaxRetries(foreign{backoff.WithContext(zero, timed)}, 100),
+			&backoff.Budget{Capacity: 1 << 30}), func(error) bool { return true }), errCause),
+	} {
+		for _, failures := range []int{0, 1, 10} {
+			require.Zero(t, testing.AllocsPerRun(100, func() {
+				var err error
+				for attempt := range backoff.Attempts(policy, &err) {
+					if err = errFailed; attempt > failures {
+						err = nil
+					}
+				}
+				require.NoError(t, err)
+			}), "%s policy, %d failures", name, failures)
+		}
+	}
+}
+
+func TestBudgetAllocs(t *testing.T) {
+	var budget backoff.Budget
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		budget.Withdraw()
 		budget.Deposit()
 	}))
-	policy := &ZeroBackOff{}
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		for attempt := range Attempts(policy) {
-			if attempt == 10 {
-				break
-			}
-		}
-	}))
+	empty := &backoff.Budget{Capacity: -1}
+	require.Zero(t, testing.AllocsPerRun(100, func() { empty.Withdraw() }))
 }
 
 func BenchmarkRetry(b *testing.B) {
 	for _, failures := range []int{0, 1, 10} {
 		b.Run(fmt.Sprint(failures, " failures"), func(b *testing.B) {
-			operation, policy := failingAgain(failures), &ZeroBackOff{}
+			operation, policy := failingAgain(failures), &backoff.ZeroBackOff{}
 			b.ReportAllocs()
 			for b.Loop() {
-				_ = Retry(operation, policy)
+				_ = backoff.Retry(operation, policy)
 			}
 		})
 	}
@@ -116,7 +140,7 @@ func BenchmarkRetry(b *testing.B) {
 
 func BenchmarkNextBackOff(b *testing.B) {
 	for _, jitter := range allJitters {
-		policy := NewExponentialBackOff(WithMaxElapsedTime(0), WithJitter(jitter))
+		policy := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithJitter(jitter))
 		b.Run(jitter.String(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -127,7 +151,7 @@ func BenchmarkNextBackOff(b *testing.B) {
 }
 
 func BenchmarkBudget(b *testing.B) {
-	var budget Budget
+	var budget backoff.Budget
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

@@ -1,47 +1,54 @@
 package backoff
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 )
 
-// Default values of [Budget]'s fields. They allow 100 retries in a row without a success, and then
-// one retry for each success.
+// Defaults for the fields of [Budget].
 const (
 	DefaultBudgetCapacity = 500
 	DefaultRetryCost      = 5
-	DefaultSuccessRefund  = 5
+	DefaultSuccessRefund  = 1
 )
 
-// Budget limits the retries of many loops together. It keeps a service that is down from being hit
-// by a multiple of its usual load. It is a bucket of tokens: each retry takes some out, each
-// success puts some in, and where there are too few left there is no retry. (After the retry quota
-// of the AWS SDKs' standard retry mode.)
+// ErrBudgetExhausted is matched by the error of a loop to which a [Budget] has refused a retry.
+var ErrBudgetExhausted = errors.New("retry budget exhausted")
+
+// Budget limits the retries of many loops together, so that retries cannot multiply the load on a
+// service that is down. It is a token bucket: a retry withdraws tokens, a success deposits some,
+// and a retry that cannot be paid for is not made. (After the retry quota of the AWS SDKs' standard
+// retry mode.)
 //
-// Share one Budget among all loops that call the same service, by [WithBudget]. It needs no clock
-// and no goroutine.
+// A success at the first attempt deposits SuccessRefund; a success after a retry returns what that
+// retry cost. With the defaults 100 failing retries in a row are allowed and the next is not. In
+// the long run the retries that fail again are at most a fifth of the first attempts that succeed.
 //
-// The zero value is a full bucket with the default values. Any number of goroutines may use a
-// Budget. Its fields must not be changed, nor the Budget copied, after first use.
+// Share one Budget, through [WithBudget], among all loops that call the same service. It needs no
+// clock and no goroutine.
+//
+// The zero value is a full bucket with the defaults. A Budget is safe for concurrent use. It must
+// not be copied, nor its fields changed, after first use.
 type Budget struct {
-	// Capacity is how many tokens the bucket holds, and what it starts with. Zero means
-	// DefaultBudgetCapacity, a negative number an empty bucket.
+	// Capacity is the number of tokens in a full bucket. Zero means DefaultBudgetCapacity; a
+	// negative value means an empty bucket.
 	Capacity int
 
-	// RetryCost is what a retry takes out. Zero means DefaultRetryCost; with a negative number
-	// retries are free.
+	// RetryCost is the number of tokens that a retry withdraws. Zero means DefaultRetryCost; a
+	// negative value means that retries are free.
 	RetryCost int
 
-	// SuccessRefund is what a success puts in. Zero means DefaultSuccessRefund, a negative number
-	// that successes put in nothing.
+	// SuccessRefund is the number of tokens that a success at the first attempt deposits. Zero
+	// means DefaultSuccessRefund; a negative value means none.
 	SuccessRefund int
 
 	spent atomic.Int64 // what is missing from a full bucket; in [0, Capacity]
 }
 
-// Withdraw takes RetryCost out of the bucket and reports true; or leaves it as it is and reports
-// false if there is not as much in it. [WithBudget] calls it before each retry; call it yourself in
-// a loop that has no policy of that kind.
+// Withdraw takes RetryCost tokens and reports whether it could; with too few left it takes none.
+// Call it before each retry in a loop written by hand, or over a [Ticker]; [WithBudget] does so in
+// all others.
 func (b *Budget) Withdraw() bool {
 	capacity, cost := b.capacity(), b.cost()
 	for {
@@ -55,19 +62,20 @@ func (b *Budget) Withdraw() bool {
 	}
 }
 
-// Deposit puts SuccessRefund into the bucket, up to its Capacity. The Retry functions call it after
-// a success, through [WithBudget]; call it yourself in loops over [Attempts] or a [Ticker].
+// Deposit puts in SuccessRefund tokens, up to Capacity. Call it after each success in a loop that
+// calls Withdraw. It does not return what a retry cost, so such a loop spends its budget sooner
+// than one with [WithBudget].
 func (b *Budget) Deposit() {
 	b.put(valueOf(b.SuccessRefund, DefaultSuccessRefund))
 }
 
-// Tokens returns how many tokens are in the bucket.
+// Tokens returns the number of tokens in the bucket.
 func (b *Budget) Tokens() int { return int(b.capacity() - b.spent.Load()) }
 
 func (b *Budget) put(tokens int64) {
 	for {
 		spent := b.spent.Load()
-		if b.spent.CompareAndSwap(spent, max(0, spent-tokens)) {
+		if spent == 0 || b.spent.CompareAndSwap(spent, max(0, spent-tokens)) {
 			return
 		}
 	}
@@ -84,14 +92,18 @@ func valueOf(field, zeroMeans int) int64 {
 	return int64(max(0, field))
 }
 
-// WithBudget returns b, paying for each retry out of budget. NextBackOff stops if the budget
-// cannot pay, and the loop returns the operation's own error; each success is paid in.
+// WithBudget returns b with each retry paid for out of budget. If budget cannot pay, NextBackOff
+// returns [Stop], and the loop's error matches [ErrBudgetExhausted] and the operation's last error.
 //
-// A retry is paid for before the wait, and only if b would go on; where the loop then refuses the
-// wait, for a deadline's sake, the cost goes back.
+// A retry is paid for before its wait, if everything below would go on. The cost is returned if the
+// retry is not made after all: if a decorator above stops, the wait would outlast the deadline, or
+// the context ends before or during the wait.
 //
-// A nil b means [NewExponentialBackOff]. A nil budget panics. The result is for one loop at a time,
-// the budget for any number.
+// Do not use it with a [Ticker], which does not know how an attempt ended: each tick after the first
+// would be paid for, also after a success. Call [Budget.Withdraw] and [Budget.Deposit] there.
+//
+// A nil b means [NewExponentialBackOff]. A nil budget panics. The result holds the state of one
+// loop; the budget is shared by many.
 func WithBudget(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
 		panic("backoff: WithBudget called with a nil budget")
@@ -101,44 +113,45 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 
 type budgetBackOff struct {
 	BackOff
-	budget *Budget
-	paid   int64 // for the retry that is next
+	budget  *Budget
+	paid    int64 // for the current retry
+	retried bool  // the current attempt is a retry
+	refused bool  // the budget could not pay
 }
 
 func (b *budgetBackOff) Unwrap() BackOff { return b.BackOff }
 
-func (b *budgetBackOff) Reset() {
-	b.paid = 0
-	b.BackOff.Reset()
-}
-
 func (b *budgetBackOff) Observe(err error) {
-	b.paid = 0
-	if err == nil {
+	switch {
+	case err != nil:
+	case b.retried:
+		b.budget.put(b.paid)
+	default:
 		b.budget.Deposit()
 	}
+	b.paid, b.retried = 0, false
 }
 
 func (b *budgetBackOff) NextBackOff() time.Duration {
-	b.paid = 0
 	wait := b.BackOff.NextBackOff()
 	if wait < 0 {
 		return wait
 	}
-	if !b.budget.Withdraw() {
-		giveBack(b.BackOff)
+	b.retried = b.budget.Withdraw()
+	if b.refused = !b.retried; b.refused {
 		return Stop
 	}
-	b.paid = b.budget.cost()
+	b.paid += b.budget.cost()
 	return wait
 }
 
-// giveBack returns what the budgets in b have paid for a retry that is not to be.
-func giveBack(b BackOff) {
-	for ; b != nil; b = unwrap(b) {
-		if d, ok := b.(*budgetBackOff); ok {
-			d.budget.put(d.paid)
-			d.paid = 0
-		}
+func (b *budgetBackOff) prepare(time.Duration) { b.paid, b.retried, b.refused = 0, false, false }
+
+func (b *budgetBackOff) abandon() error {
+	b.budget.put(b.paid)
+	b.paid, b.retried = 0, false
+	if b.refused {
+		return ErrBudgetExhausted
 	}
+	return nil
 }

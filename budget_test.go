@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"context"
@@ -8,74 +8,247 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
-func TestZeroBudgetIsFull(t *testing.T) {
-	var budget Budget
-	require.Equal(t, DefaultBudgetCapacity, budget.Tokens())
+func TestBudgetZero(t *testing.T) {
+	var budget backoff.Budget
+	require.Equal(t, 500, budget.Tokens())
 	budget.Deposit()
-	require.Equal(t, DefaultBudgetCapacity, budget.Tokens(), "never above capacity")
+	require.Equal(t, 500, budget.Tokens(), "never above capacity")
 	require.True(t, budget.Withdraw())
-	require.Equal(t, DefaultBudgetCapacity-DefaultRetryCost, budget.Tokens())
+	require.Equal(t, 495, budget.Tokens())
+	budget.Deposit()
+	require.Equal(t, 496, budget.Tokens())
 }
 
-// The published figures of the AWS SDKs' retry quota: 500 tokens at 5 a retry.
-func TestAHundredRetriesThenOneForEachSuccess(t *testing.T) {
-	budget := new(Budget)
-	fail := func() (calls int) {
-		operation, n := failing(-1)
-		require.Same(t, errFailed, Retry(operation, WithBudget(WithMaxRetries(&ZeroBackOff{}, 1), budget)))
-		return *n
-	}
-	for range 100 {
-		require.Equal(t, 2, fail())
-	}
-	require.Equal(t, 1, fail(), "the 101st is not retried")
-	require.Zero(t, budget.Tokens())
+// The retry quota of the AWS SDKs: 500 tokens at 5 a retry, 1 for a success at the first attempt.
+func TestBudgetQuota(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		budget := new(backoff.Budget)
+		run := func(failures int) (calls int, err error) {
+			operation, n := failing(failures)
+			err = retry(operation, backoff.WithBudget(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 1), budget))
+			return *n, err
+		}
+		for i := range 100 {
+			calls, err := run(-1)
+			require.Same(t, errFailed, err)
+			require.Equal(t, 2, calls)
+			require.Equal(t, 500-5*(i+1), budget.Tokens())
+		}
+		calls, err := run(-1)
+		require.Equal(t, 1, calls, "the 101st is not retried")
+		require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
+		require.ErrorIs(t, err, errFailed)
+		require.EqualError(t, err, "retry budget exhausted: failed")
 
-	operation, _ := failing(0)
-	require.NoError(t, Retry(operation, WithBudget(nil, budget)))
-	require.Equal(t, 2, fail(), "one success buys one retry")
-	require.Equal(t, 1, fail())
+		for i := range 5 { // five successes at the first attempt buy one retry
+			calls, _ = run(-1)
+			require.Equal(t, 1, calls)
+			_, err = run(0)
+			require.NoError(t, err)
+			require.Equal(t, i+1, budget.Tokens())
+		}
+		calls, err = run(1)
+		require.NoError(t, err)
+		require.Equal(t, 2, calls)
+		require.Equal(t, 5, budget.Tokens(), "a success after a retry gives back what the retry took, no more")
+		calls, _ = run(-1)
+		require.Equal(t, 2, calls)
+		require.Zero(t, budget.Tokens())
+	})
 }
 
-func TestBudgetIsNotChargedWithoutARetry(t *testing.T) {
-	for name, policy := range map[string]BackOff{
-		"policy stops": &StopBackOff{},
-		"permanent":    &ZeroBackOff{},
+// Only the last of several retries is given back.
+func TestBudgetLaterSuccess(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		for failures, want := range []int{100, 100, 95, 90} {
+			budget := &backoff.Budget{Capacity: 100}
+			operation, _ := failing(failures)
+			require.NoError(t, retry(operation, backoff.WithBudget(&backoff.ZeroBackOff{}, budget)))
+			require.Equal(t, want, budget.Tokens())
+		}
+		free := &backoff.Budget{Capacity: 100, RetryCost: -1}
+		operation, _ := failing(5)
+		require.NoError(t, retry(operation, backoff.WithBudget(&backoff.ZeroBackOff{}, free)))
+		require.Equal(t, 100, free.Tokens())
+	})
+}
+
+// A retry that is not made costs nothing.
+func TestBudgetUncharged(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		wrap func(b backoff.BackOff, ctx context.Context, cancel func()) backoff.BackOff
+	}{
+		"policy stops": {errFailed, func(b backoff.BackOff, _ context.Context, _ func()) backoff.BackOff { return b }},
+		"permanent":    {backoff.Permanent(errFailed), func(b backoff.BackOff, _ context.Context, _ func()) backoff.BackOff { return b }},
+		"decorator above stops": {errFailed, func(b backoff.BackOff, _ context.Context, _ func()) backoff.BackOff {
+			return backoff.WithMaxRetries(vetoing{foreign{b}}, 9)
+		}},
+		"another budget above cannot pay": {errFailed, func(b backoff.BackOff, _ context.Context, _ func()) backoff.BackOff {
+			return backoff.WithBudget(foreign{b}, &backoff.Budget{Capacity: -1})
+		}},
+		"another budget below cannot pay": {errFailed, func(b backoff.BackOff, _ context.Context, _ func()) backoff.BackOff { return b }},
+		"context done": {errFailed, func(b backoff.BackOff, ctx context.Context, cancel func()) backoff.BackOff {
+			cancel()
+			return backoff.WithContext(b, ctx)
+		}},
+		"context ends in NextBackOff, above": {errFailed, func(b backoff.BackOff, ctx context.Context, cancel func()) backoff.BackOff {
+			return backoff.WithContext(ending{foreign{b}, cancel}, ctx)
+		}},
+		"context ends in NextBackOff, outermost": {errFailed, func(b backoff.BackOff, ctx context.Context, cancel func()) backoff.BackOff {
+			return ending{foreign{backoff.WithContext(b, ctx)}, cancel}
+		}},
 	} {
-		budget := new(Budget)
-		_ = Retry(func() error {
-			if name == "permanent" {
-				return Permanent(errFailed)
+		t.Run(name, func(t *testing.T) {
+			eachLoop(t, func(t *testing.T, retry retry) {
+				budget := new(backoff.Budget)
+				for range 100 {
+					var b backoff.BackOff = &backoff.ZeroBackOff{}
+					switch name {
+					case "policy stops":
+						b = &backoff.StopBackOff{}
+					case "another budget below cannot pay":
+						b = backoff.WithBudget(b, &backoff.Budget{Capacity: -1})
+					}
+					ctx, cancel := context.WithCancel(context.Background())
+					operation, calls := results(test.err)
+					require.Error(t, retry(operation, test.wrap(backoff.WithBudget(b, budget), ctx, cancel)))
+					require.Equal(t, 1, *calls)
+					cancel()
+				}
+				require.Equal(t, backoff.DefaultBudgetCapacity, budget.Tokens())
+			})
+		})
+	}
+}
+
+// ending is a decorator in whose NextBackOff the context ends.
+type ending struct {
+	foreign
+	cancel func()
+}
+
+func (e ending) NextBackOff() time.Duration {
+	wait := e.BackOff.NextBackOff()
+	e.cancel()
+	return wait
+}
+
+// A Timer without a channel, or whose wait the context ends, makes no retry.
+func TestBudgetTimer(t *testing.T) {
+	budget := new(backoff.Budget)
+	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
+	operation, _ := failing(-1)
+	require.Same(t, errFailed, backoff.RetryNotifyWithTimer(operation, b, nil, new(nilTimer)))
+	require.Equal(t, 500, budget.Tokens())
+
+	ctx, cancel := context.WithCancel(context.Background())
+	err := backoff.RetryNotifyWithTimer(operation, backoff.WithContext(b, ctx), nil, &cancellingTimer{cancel: cancel})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 500, budget.Tokens())
+}
+
+// A refusal is seen once the budget is what stops, and not in the next loop.
+func TestBudgetRefusal(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		budget := &backoff.Budget{Capacity: 5}
+		inner := waits(0, 0)
+		b := backoff.WithBudget(inner, budget)
+		operation, calls := failing(-1)
+		require.ErrorIs(t, retry(operation, b), backoff.ErrBudgetExhausted)
+		require.Equal(t, 2, *calls)
+
+		require.Same(t, errFailed, retry(func() error { return backoff.Permanent(errFailed) }, b))
+		inner.waits = nil
+		require.Same(t, errFailed, retry(operation, b), "it was the policy that stopped")
+
+		inner.waits = []time.Duration{0}
+		require.ErrorIs(t, retry(operation, b), backoff.ErrBudgetExhausted)
+		err := retry(operation, backoff.WithContext(b, cancelled()))
+		require.NotErrorIs(t, err, backoff.ErrBudgetExhausted)
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+// By hand, a policy with a budget stops as well.
+func TestBudgetByHand(t *testing.T) {
+	budget := &backoff.Budget{Capacity: 12}
+	b := backoff.WithBudget(backoff.NewConstantBackOff(1), budget)
+	require.Equal(t, []time.Duration{1, 1, backoff.Stop, backoff.Stop}, draws(b, 4))
+	require.Equal(t, 2, budget.Tokens())
+
+	budget = new(backoff.Budget)
+	o := backoff.WithBudget(backoff.NewConstantBackOff(1), budget).(backoff.BackOffObserver)
+	o.Reset()
+	for range 3 {
+		o.Observe(errFailed)
+		require.EqualValues(t, 1, o.NextBackOff())
+	}
+	o.Observe(nil)
+	require.Equal(t, 490, budget.Tokens(), "the last of three retries is returned")
+}
+
+// After a loop that an operation's panic has ended, the next success over the same policy gives back
+// what the retry cost, and no more.
+func TestBudgetPanic(t *testing.T) {
+	budget := new(backoff.Budget)
+	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
+	calls := 0
+	require.Panics(t, func() {
+		_ = backoff.Retry(func() error {
+			if calls++; calls == 2 {
+				panic("boom")
 			}
 			return errFailed
-		}, WithBudget(policy, budget))
-		require.Equal(t, DefaultBudgetCapacity, budget.Tokens(), name)
-	}
+		}, b)
+	})
+	require.Equal(t, 495, budget.Tokens(), "the retry was made")
+	require.NoError(t, backoff.Retry(func() error { return nil }, b))
+	require.Equal(t, 500, budget.Tokens())
+	require.NoError(t, backoff.Retry(func() error { return nil }, b))
+	require.Equal(t, 500, budget.Tokens())
 }
 
-func TestBudgetThatCannotPayLeavesOthersUncharged(t *testing.T) {
-	rich, empty := new(Budget), &Budget{Capacity: -1}
-	operation, calls := failing(-1)
-	require.Same(t, errFailed, Retry(operation, WithBudget(foreign{WithBudget(&ZeroBackOff{}, rich)}, empty)))
-	require.Equal(t, 1, *calls)
-	require.Equal(t, DefaultBudgetCapacity, rich.Tokens())
+// An operation, or notify, that resets the policy of its own loop loses no token.
+func TestBudgetReset(t *testing.T) {
+	budget := new(backoff.Budget)
+	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
+	calls := 0
+	require.NoError(t, backoff.Retry(func() error {
+		if calls++; calls == 1 {
+			return errFailed
+		}
+		b.Reset()
+		return nil
+	}, b))
+	require.Equal(t, 500, budget.Tokens(), "a success after a retry gives back what it took")
+
+	ctx, cancel := context.WithCancel(context.Background())
+	inContext := backoff.WithContext(b, ctx)
+	require.ErrorIs(t, backoff.RetryNotify(func() error { return errFailed }, inContext, func(error, time.Duration) {
+		inContext.Reset()
+		cancel()
+	}), context.Canceled)
+	require.Equal(t, 500, budget.Tokens(), "the retry was not made")
 }
 
 func TestBudgetFields(t *testing.T) {
 	for name, test := range map[string]struct {
-		budget                      *Budget
+		budget                      *backoff.Budget
 		full, withdrawals, refilled int
 	}{
-		"small":              {&Budget{Capacity: 7, RetryCost: 2, SuccessRefund: 3}, 7, 3, 4},
-		"capacity negative":  {&Budget{Capacity: -1}, 0, 0, 0},
-		"cost negative":      {&Budget{RetryCost: -1}, 500, 1000, 500},
-		"refund negative":    {&Budget{SuccessRefund: -1}, 500, 100, 0},
-		"refund too large":   {&Budget{Capacity: 10, SuccessRefund: math.MaxInt}, 10, 2, 10},
-		"cost too large":     {&Budget{Capacity: 10, RetryCost: 11}, 10, 0, 10},
-		"cost is all":        {&Budget{Capacity: 10, RetryCost: 10}, 10, 1, 5},
-		"as large as can be": {&Budget{Capacity: math.MaxInt, RetryCost: math.MaxInt}, math.MaxInt, 1, 5},
+		"small":              {&backoff.Budget{Capacity: 7, RetryCost: 2, SuccessRefund: 3}, 7, 3, 4},
+		"capacity negative":  {&backoff.Budget{Capacity: -1}, 0, 0, 0},
+		"cost negative":      {&backoff.Budget{RetryCost: -1}, 500, 1000, 500},
+		"refund negative":    {&backoff.Budget{SuccessRefund: -1}, 500, 100, 0},
+		"refund too large":   {&backoff.Budget{Capacity: 10, SuccessRefund: math.MaxInt}, 10, 2, 10},
+		"cost too large":     {&backoff.Budget{Capacity: 10, RetryCost: 11}, 10, 0, 10},
+		"cost is all":        {&backoff.Budget{Capacity: 10, RetryCost: 10}, 10, 1, 1},
+		"as large as can be": {&backoff.Budget{Capacity: math.MaxInt, RetryCost: math.MaxInt}, math.MaxInt, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, test.full, test.budget.Tokens())
@@ -91,9 +264,9 @@ func TestBudgetFields(t *testing.T) {
 }
 
 // 64 goroutines withdraw and deposit; no token is lost or made.
-func TestBudgetIsExactUnderContention(t *testing.T) {
-	const goroutines, rounds = 64, 2000
-	budget := &Budget{Capacity: goroutines * rounds * 5, SuccessRefund: 2}
+func TestBudgetContention(t *testing.T) {
+	const goroutines, rounds = 64, 20_000
+	budget := &backoff.Budget{Capacity: goroutines * rounds * 5, SuccessRefund: 2}
 	var group sync.WaitGroup
 	for range goroutines {
 		group.Add(1)
@@ -113,9 +286,9 @@ func TestBudgetIsExactUnderContention(t *testing.T) {
 	require.Equal(t, goroutines*rounds/2*2, budget.Tokens())
 }
 
-// From a bucket for 1000 retries, 64 goroutines together get exactly 1000.
-func TestBudgetNeverOverdraws(t *testing.T) {
-	budget := &Budget{Capacity: 5004}
+// From a bucket for a million retries, 64 goroutines together get exactly a million.
+func TestBudgetOverdraft(t *testing.T) {
+	budget := &backoff.Budget{Capacity: 5_000_004}
 	var group sync.WaitGroup
 	got := make(chan int, 64)
 	for range 64 {
@@ -135,31 +308,40 @@ func TestBudgetNeverOverdraws(t *testing.T) {
 	for n := range got {
 		total += n
 	}
-	require.Equal(t, 1000, total)
+	require.Equal(t, 1_000_000, total)
 	require.Equal(t, 4, budget.Tokens())
 }
 
 // stubborn is a decorator that goes on, whatever the policy below says or whether it is asked.
 type stubborn struct {
 	foreign
-	asks bool
+	asks int
 }
 
 func (s stubborn) NextBackOff() time.Duration {
-	if s.asks {
+	for range s.asks {
 		s.BackOff.NextBackOff()
 	}
-	return time.Hour
+	return 0
 }
 
-func TestBudgetGetsBackNoMoreThanWasPaid(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for _, asks := range []bool{true, false} {
-		budget := &Budget{Capacity: 5}
-		require.True(t, budget.Withdraw())
-		b := stubborn{foreign{WithBudget(&ZeroBackOff{}, budget)}, asks}
-		require.ErrorIs(t, Retry(func() error { return errFailed }, WithContext(b, ctx)), context.DeadlineExceeded)
-		require.Zero(t, budget.Tokens())
+// A budget gets back no more, and no less, than was paid.
+func TestBudgetRefund(t *testing.T) {
+	for asks := range 4 {
+		for capacity := range 16 {
+			budget := &backoff.Budget{Capacity: 100}
+			for budget.Tokens() > capacity/5*5 {
+				require.True(t, budget.Withdraw())
+			}
+			before := budget.Tokens()
+			b := stubborn{foreign{backoff.WithBudget(&backoff.ZeroBackOff{}, budget)}, asks}
+			ctx, cancel := context.WithCancel(context.Background())
+			err := backoff.RetryNotify(func() error { return errFailed }, backoff.WithContext(b, ctx), func(error, time.Duration) {
+				require.Equal(t, max(0, before-5*asks), budget.Tokens())
+				cancel()
+			})
+			require.ErrorIs(t, err, context.Canceled)
+			require.Equal(t, before, budget.Tokens(), "%d asks", asks)
+		}
 	}
 }

@@ -12,82 +12,60 @@ type systemClock struct{}
 
 func (systemClock) Now() time.Time { return time.Now() }
 
-// SystemClock is the [Clock] of package time. It is safe for any number of goroutines.
+// SystemClock is the [Clock] that reads [time.Now]. It is safe for concurrent use.
 var SystemClock = systemClock{}
 
-// clockKind tells SystemClock, which never steps back and whose time since an earlier reading
-// costs half of a reading, from a user's Clock.
-type clockKind uint8
+// epoch is what the elapsed times on SystemClock are counted from. A reading of the time since then
+// costs half of a [time.Now].
+var epoch = time.Now()
 
-const (
-	noClock clockKind = iota
-	systemKind
-	userKind
-)
-
-func kindOf(c Clock) clockKind {
-	if c == nil {
-		return systemKind
-	}
-	if _, ok := c.(systemClock); ok {
-		return systemKind
-	}
-	return userKind
+// elapsedTime is the time since a start, on the Clock that is handed to its methods. What first points
+// to does not change, so copies of an elapsedTime are independent.
+type elapsedTime struct {
+	first *time.Time    // the reading at the start; nil on SystemClock
+	count time.Duration // on SystemClock the start, since epoch; else the time counted so far
 }
 
-// A stopwatch measures the time since its start on a Clock that is handed to each of its methods,
-// so that the one in an [ExponentialBackOff] always goes by the field Clock. A nil Clock means
-// SystemClock. The zero value has not been started.
-type stopwatch struct {
-	origin clockKind     // the kind of clock that it was started on
-	epoch  time.Time     // a reading of that clock
-	offset time.Duration // the start, from epoch: 0 but for SystemClock
-	seen   time.Duration // the latest that advance has returned, for a user's Clock
+func onSystemClock(c Clock) bool {
+	_, ok := c.(systemClock)
+	return ok || c == nil
 }
 
-func (w *stopwatch) start(c Clock) {
-	kind := kindOf(c)
+func startOn(c Clock) elapsedTime {
+	if onSystemClock(c) {
+		return elapsedTime{count: time.Since(epoch)}
+	}
+	first := c.Now()
+	return elapsedTime{first: &first}
+}
+
+// read returns the time since the start. It is 0 on a Clock that has taken SystemClock's place.
+func (e *elapsedTime) read(c Clock) time.Duration {
 	switch {
-	case kind == userKind:
-		w.epoch, w.offset = c.Now(), 0
-	case w.origin == systemKind:
-		w.offset = time.Since(w.epoch)
-	default:
-		w.epoch, w.offset = time.Now(), 0
-	}
-	w.origin, w.seen = kind, 0
-}
-
-// runsOn reports whether the stopwatch was started on a clock of c's kind.
-func (w *stopwatch) runsOn(c Clock) bool { return w.origin == kindOf(c) }
-
-// read returns the time since the start, or 0 if there was none on c. It changes nothing.
-func (w *stopwatch) read(c Clock) time.Duration {
-	switch {
-	case !w.runsOn(c):
+	case onSystemClock(c):
+		return max(0, time.Since(epoch)-e.count)
+	case e.first == nil:
 		return 0
-	case w.origin == systemKind:
-		return max(0, time.Since(w.epoch)-w.offset)
 	}
-	return max(0, c.Now().Sub(w.epoch))
+	return max(0, c.Now().Sub(*e.first))
 }
 
-// advance is read for a caller that goes by the time: it starts the stopwatch if it does not run on
-// c, and never returns less than before. Where a user's Clock has stepped back, epoch moves with
-// it, and the time goes on from where it was.
-func (w *stopwatch) advance(c Clock) time.Duration {
-	kind := kindOf(c)
-	if w.origin != kind {
-		w.start(c)
-	}
-	if kind == systemKind {
-		return max(0, time.Since(w.epoch)-w.offset)
+// advance returns the time since the start, and never less than before. If a Clock steps back, the
+// elapsed time goes on from where it was.
+func (e *elapsedTime) advance(c Clock) time.Duration {
+	switch {
+	case onSystemClock(c):
+		return e.read(c)
+	case e.first == nil:
+		*e = startOn(c)
+		return 0
 	}
 	now := c.Now()
-	if elapsed := now.Sub(w.epoch); elapsed >= w.seen {
-		w.seen = elapsed
+	if elapsed := now.Sub(*e.first); elapsed >= e.count {
+		e.count = elapsed
 	} else {
-		w.epoch = now.Add(-w.seen)
+		first := now.Add(-e.count)
+		e.first = &first
 	}
-	return w.seen
+	return e.count
 }

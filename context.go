@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// BackOffContext is a policy that belongs to a context. The loops give up when the context is done.
+// BackOffContext is a policy with a context. A loop gives up once the context is done.
 type BackOffContext interface {
 	BackOff
 
-	// Context returns the context. A nil one counts as [context.Background].
+	// Context returns the context. Nil means context.Background.
 	Context() context.Context
 }
 
@@ -18,15 +18,14 @@ type contextBackOff struct {
 	ctx context.Context
 }
 
-// WithContext returns b with the context ctx: a loop that uses it makes no further attempt once
-// ctx is done, cuts a wait short when ctx ends, and gives up at once if a wait could not end before
-// ctx's deadline.
+// WithContext returns b bound to ctx. Once ctx is done, a loop cuts its wait short and makes no
+// further attempt. [Retry] and [Attempts] also refuse a wait that would outlast ctx's deadline; see
+// Retry. A [Ticker] does not.
 //
-// If b comes straight from WithContext, its context is replaced. Where contexts stand further apart
-// in a chain of decorators, the outermost is the one that a loop waits on; an inner one only makes
-// NextBackOff return [Stop].
+// If b is itself the result of WithContext, its context is replaced. Of several contexts in a chain
+// a loop waits on the outermost; the others only make NextBackOff return [Stop] once they are done.
 //
-// A nil b means [NewExponentialBackOff]. A nil ctx panics. The result is for one loop at a time.
+// A nil b means [NewExponentialBackOff]. A nil ctx panics. The result holds the state of one loop.
 func WithContext(b BackOff, ctx context.Context) BackOffContext {
 	if ctx == nil {
 		panic("backoff: WithContext called with a nil context")
@@ -46,17 +45,4 @@ func (b *contextBackOff) NextBackOff() time.Duration {
 		return Stop
 	}
 	return b.BackOff.NextBackOff()
-}
-
-// contextOf returns the outermost context of b and of what b wraps, or [context.Background].
-func contextOf(b BackOff) context.Context {
-	for ; b != nil; b = unwrap(b) {
-		if c, ok := b.(BackOffContext); ok {
-			if ctx := c.Context(); ctx != nil {
-				return ctx
-			}
-			break
-		}
-	}
-	return context.Background()
 }

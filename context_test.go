@@ -1,257 +1,235 @@
-//go:build go1.25
-
-package backoff
+package backoff_test
 
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
-var errCause = errors.New("shutting down")
-
-func TestContextEndsTheWaitWithThreeErrorsInOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Minute, func() { cancel(errCause) })
-		operation, calls := failing(-1)
-		start := time.Now()
-		err := Retry(operation, WithContext(NewConstantBackOff(time.Hour), ctx))
-		require.Equal(t, time.Minute, time.Since(start))
-		require.Equal(t, 1, *calls)
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, errCause)
-		require.ErrorIs(t, err, errFailed)
-		require.EqualError(t, err, "context canceled (shutting down): failed")
-	})
-}
-
-func TestContextErrorIsOneLine(t *testing.T) {
-	for want, last := range map[string]error{
-		"context canceled: failed":       errFailed,
-		"context canceled: failed; EOF":  errors.Join(errFailed, io.EOF),
-		"context canceled":               context.Canceled,
-		"context canceled: get: too bad": errors.New("get: too bad"),
-	} {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		err := Retry(func() error { return last }, WithContext(&ZeroBackOff{}, ctx))
-		require.EqualError(t, err, want)
-		require.ErrorIs(t, err, last)
-	}
-}
-
-func TestContextDoneBeforeTheFirstCall(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errCause)
-	for name, b := range map[string]BackOff{
-		"zero wait":     WithContext(&ZeroBackOff{}, ctx),
-		"wait":          WithContext(NewConstantBackOff(time.Hour), ctx),
-		"policy stops":  WithContext(&StopBackOff{}, ctx),
-		"other context": mine{&ZeroBackOff{}, ctx},
+// At least one call is made, and no more than one.
+func TestContextDone(t *testing.T) {
+	for name, b := range map[string]backoff.BackOff{
+		"zero wait":     backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()),
+		"wait":          backoff.WithContext(backoff.NewConstantBackOff(time.Hour), cancelled()),
+		"policy stops":  backoff.WithContext(&backoff.StopBackOff{}, cancelled()),
+		"other context": mine{&backoff.ZeroBackOff{}, cancelled()},
+		"decorated":     foreign{backoff.WithMaxRetries(backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()), 9)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			operation, calls := failing(-1)
-			notified := 0
-			err := RetryNotify(operation, b, func(error, time.Duration) { notified++ })
-			require.Equal(t, 1, *calls)
-			require.Zero(t, notified)
-			require.ErrorIs(t, err, context.Canceled)
-			require.ErrorIs(t, err, errCause)
-			require.ErrorIs(t, err, errFailed)
+			eachLoop(t, func(t *testing.T, retry retry) {
+				operation, calls := failing(-1)
+				err := retry(operation, b)
+				require.Equal(t, 1, *calls)
+				require.ErrorIs(t, err, context.Canceled)
+				require.ErrorIs(t, err, errCause)
+				require.ErrorIs(t, err, errFailed)
 
-			operation, calls = failing(0)
-			require.NoError(t, Retry(operation, b), "a success is a success")
-			require.Equal(t, 1, *calls)
+				operation, calls = failing(0)
+				require.NoError(t, retry(operation, b), "a success is a success")
+				require.Equal(t, 1, *calls)
+
+				require.Same(t, errFailed, retry(func() error { return backoff.Permanent(errFailed) }, b), "so is a permanent error")
+			})
+			operation, _ := failing(-1)
+			_ = backoff.RetryNotify(operation, b, func(error, time.Duration) { require.Fail(t, "no wait, no notification") })
 		})
 	}
 }
 
-// mine is a BackOffContext of a user's own, which does not look at its context itself.
-type mine struct {
-	BackOff
-	ctx context.Context
-}
-
-func (m mine) Context() context.Context { return m.ctx }
-
-func TestWaitPastTheDeadlineIsRefusedAtOnce(t *testing.T) {
-	for wait, refused := range map[time.Duration]bool{
-		10*time.Second - 1: false,
-		10 * time.Second:   true,
-		time.Hour:          true,
-		1<<63 - 1:          true,
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errCause)
-			defer cancel()
-			operation, calls := failing(1)
-			notified := 0
-			start := time.Now()
-			err := RetryNotify(operation, WithContext(waits(wait), ctx),
-				func(error, time.Duration) { notified++ })
-			if !refused {
-				require.NoError(t, err)
-				require.Equal(t, wait, time.Since(start))
-				return
-			}
-			require.Zero(t, time.Since(start))
-			require.Equal(t, 1, *calls)
-			require.Zero(t, notified)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorIs(t, err, errFailed)
-			require.EqualError(t, err, "context deadline exceeded (next attempt in "+wait.String()+" would be too late): failed")
-			require.NoError(t, ctx.Err(), "the context has not ended")
-		})
-	}
-}
-
-func TestDeadlineThatHasPassedRefusesAZeroWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx := late{t.Context()}
-		operation, calls := failing(-1)
-		err := Retry(operation, WithContext(&ZeroBackOff{}, ctx))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, errFailed)
-		require.Equal(t, 1, *calls)
+// Once the context is done, the policy is not asked for a wait.
+func TestContextDoneNoWait(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		policy := waits(0, 0)
+		require.Error(t, retry(func() error { return errFailed }, mine{policy, cancelled()}))
+		require.Zero(t, policy.next)
 	})
 }
 
-// late is a context whose deadline has passed and whose timer has not noticed yet.
-type late struct{ context.Context }
+// A call that has succeeded has succeeded, even if the context has ended meanwhile.
+func TestContextDoneInSuccess(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	value, err := backoff.RetryWithData(func() (int, error) { cancel(); return 7, nil }, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
+	require.NoError(t, err)
+	require.Equal(t, 7, value)
+}
 
-func (late) Deadline() (time.Time, bool) { return time.Now(), true }
+func TestContextReplaced(t *testing.T) {
+	b := backoff.WithContext(backoff.WithContext(waits(0, 0), cancelled()), context.Background())
+	require.Equal(t, context.Background(), b.Context())
+	operation, calls := failing(-1)
+	require.Same(t, errFailed, backoff.Retry(operation, b))
+	require.Equal(t, 3, *calls)
+}
 
-func TestNoCallAfterCancelFromWithin(t *testing.T) {
+// Of two contexts in a chain, the inner one is a policy that stops.
+func TestContextOutermost(t *testing.T) {
+	b := backoff.WithContext(foreign{backoff.WithContext(waits(0, 0), cancelled())}, context.Background())
+	eachLoop(t, func(t *testing.T, retry retry) {
+		operation, calls := failing(-1)
+		require.Same(t, errFailed, retry(operation, b))
+		require.Equal(t, 1, *calls)
+
+		operation, calls = failing(-1)
+		require.Same(t, errFailed, retry(operation, mine{foreign{mine{waits(0, 0), cancelled()}}, context.Background()}))
+		require.Equal(t, 3, *calls, "and this one does not even stop")
+	})
+}
+
+func TestContextByHand(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	inner := waits(1, 2)
+	b := backoff.WithContext(inner, ctx)
+	require.EqualValues(t, 1, b.NextBackOff())
+	b.Reset()
+	require.EqualValues(t, 1, b.NextBackOff())
+	cancel()
+	require.Equal(t, backoff.Stop, b.NextBackOff())
+	require.Equal(t, 1, inner.resets)
+}
+
+// A BackOffContext without a context has the background's; one below it is not looked for.
+func TestContextNil(t *testing.T) {
+	for _, b := range []backoff.BackOff{mine{waits(0, 0), nil}, foreign{mine{waits(0, 0), nil}}} {
+		eachLoop(t, func(t *testing.T, retry retry) {
+			operation, calls := failing(-1)
+			require.Same(t, errFailed, retry(operation, b))
+			require.Equal(t, 3, *calls)
+
+			operation, calls = failing(-1)
+			below := backoff.WithContext(waits(0, 0), cancelled())
+			require.Same(t, errFailed, retry(operation, mine{foreign{below}, nil}), "the one below is a policy that stops")
+			require.Equal(t, 1, *calls)
+		})
+	}
+}
+
+func TestContextForeign(t *testing.T) {
+	parent, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := merged{parent, make(chan struct{})}
+	close(done.done)
+	eachLoop(t, func(t *testing.T, retry retry) {
+		operation, calls := failing(-1)
+		err := retry(operation, backoff.WithContext(backoff.NewConstantBackOff(time.Hour), done))
+		require.EqualError(t, err, "context canceled: failed")
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errFailed)
+		require.Equal(t, 1, *calls)
+
+		operation, calls = failing(-1)
+		require.Same(t, errFailed, retry(operation, backoff.WithContext(backoff.NewConstantBackOff(time.Hour), silent{done})))
+		require.Equal(t, 1, *calls, "no loop without waits")
+	})
+}
+
+// The context ends in the operation, in notify or in the policy: no further call, and no
+// notification once it has ended.
+func TestNoCallAfterCancel(t *testing.T) {
 	for _, wait := range []time.Duration{0, 1} {
-		for name, inNotify := range map[string]bool{"notify": true, "operation": false} {
-			t.Run(name+" "+wait.String(), func(t *testing.T) {
-				for range 10_000 {
+		for _, where := range []string{"operation", "notify", "policy"} {
+			t.Run(fmt.Sprint(where, " ", wait), func(t *testing.T) {
+				for range 1000 {
 					ctx, cancel := context.WithCancel(context.Background())
-					calls := 0
-					err := RetryNotify(func() error {
-						if calls++; !inNotify {
+					end := func(here string) {
+						if here == where {
 							cancel()
 						}
-						return errFailed
-					}, WithContext(NewConstantBackOff(wait), ctx), func(error, time.Duration) {
-						cancel()
-					})
+					}
+					b := backoff.WithContext(asking(func() time.Duration { end("policy"); return wait }), ctx)
+					calls, notified := 0, 0
+					operation := func() error { calls++; end("operation"); return errFailed }
+					err := backoff.RetryNotify(operation, b, func(error, time.Duration) { notified++; end("notify") })
 					require.Equal(t, 1, calls)
 					require.ErrorIs(t, err, context.Canceled)
 					require.ErrorIs(t, err, errFailed)
+					if where == "notify" {
+						require.Equal(t, 1, notified)
+						continue
+					}
+					require.Zero(t, notified)
+					require.ErrorIs(t, attempt(operation, b), context.Canceled)
+					require.Equal(t, 2, calls)
 				}
 			})
 		}
 	}
 }
 
-func TestNoCallWhenTimerAndContextAreReadyTogether(t *testing.T) {
-	for range 1000 {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(time.Second, cancel)
-			operation, calls := failing(-1)
-			err := Retry(operation, WithContext(NewConstantBackOff(time.Second), ctx))
-			if *calls == 1 {
-				require.ErrorIs(t, err, context.Canceled)
-			}
-			require.LessOrEqual(t, *calls, 2, "the timer may come first, but only once")
-		})
+// The timer fires, and the context has just ended.
+func TestNoCallTimerAndContext(t *testing.T) {
+	for range 100 {
+		ctx, cancel := context.WithCancel(context.Background())
+		operation, calls := failing(-1)
+		err := backoff.RetryNotifyWithTimer(operation, backoff.WithContext(&backoff.ZeroBackOff{}, ctx), nil, &cancellingTimer{cancel: cancel})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, 1, *calls)
 	}
-	// The same with certainty: the timer's own goroutine ends the context before it fires.
-	ctx, cancel := context.WithCancel(context.Background())
-	operation, calls := failing(-1)
-	err := RetryNotifyWithTimer(operation, WithContext(&ZeroBackOff{}, ctx), nil, &cancellingTimer{cancel: cancel})
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, 1, *calls)
 }
 
-type cancellingTimer struct {
-	instantTimer
-	cancel func()
-}
-
-func (c *cancellingTimer) C() <-chan time.Time {
-	c.cancel()
-	return c.instantTimer.C()
-}
-
-func TestContextIsFoundThroughDecorators(t *testing.T) {
-	inContext := func(ctx context.Context) BackOff {
-		return WithContext(NewConstantBackOff(time.Hour), ctx)
-	}
-	for name, wrap := range map[string]func(BackOff) BackOff{
-		"none":            func(b BackOff) BackOff { return b },
-		"WithMaxRetries":  func(b BackOff) BackOff { return WithMaxRetries(b, 3) },
-		"foreign":         func(b BackOff) BackOff { return foreign{b} },
-		"foreign, thrice": func(b BackOff) BackOff { return foreign{foreign{foreign{b}}} },
-		"mixed": func(b BackOff) BackOff {
-			return foreign{WithMaxRetries(foreign{b}, 3)}
-		},
+// Where nothing would be lost, the context's error comes back bare. restic compares with ==.
+func TestContextErrorBare(t *testing.T) {
+	plain, cancel := context.WithCancel(context.Background())
+	cancel()
+	past, cancelPast := context.WithDeadline(context.Background(), time.Now().Add(-time.Hour))
+	defer cancelPast()
+	for name, test := range map[string]struct {
+		ctx  context.Context
+		last error
+		bare bool
+	}{
+		"cancelled":               {plain, context.Canceled, true},
+		"deadline":                {past, context.DeadlineExceeded, true},
+		"cause of its own":        {cancelled(), context.Canceled, false},
+		"another error":           {plain, errFailed, false},
+		"the other context error": {plain, context.DeadlineExceeded, false},
+		"wrapped":                 {plain, fmt.Errorf("x: %w", context.Canceled), false},
+		"uncomparable":            {plain, uncomparable{}, false},
+		"uncomparable inside":     {plain, dressed{[]int{1}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				time.AfterFunc(time.Second, cancel)
-				operation, calls := failing(-1)
-				start := time.Now()
-				err := Retry(operation, wrap(inContext(ctx)))
-				require.ErrorIs(t, err, context.Canceled)
-				require.Equal(t, time.Second, time.Since(start))
-				require.Equal(t, 1, *calls)
+			eachLoop(t, func(t *testing.T, retry retry) {
+				err := retry(func() error { return test.last }, backoff.WithContext(&backoff.ZeroBackOff{}, test.ctx))
+				require.Equal(t, test.bare, err == test.ctx.Err())
+				require.ErrorIs(t, err, test.ctx.Err())
+				require.ErrorIs(t, err, context.Cause(test.ctx))
+				if !strings.HasPrefix(name, "uncomparable") {
+					require.ErrorIs(t, err, test.last)
+				}
 			})
 		})
 	}
 }
 
-func TestWithContextReplacesTheContextBelow(t *testing.T) {
-	old, cancel := context.WithCancel(context.Background())
-	cancel()
-	b := WithContext(WithContext(waits(0, 0), old), context.Background())
-	require.Equal(t, context.Background(), b.Context())
-	operation, calls := failing(-1)
-	require.Same(t, errFailed, Retry(operation, b))
-	require.Equal(t, 3, *calls)
-}
-
-func TestOutermostOfTwoContextsIsWaitedOn(t *testing.T) {
-	inner, cancel := context.WithCancel(context.Background())
-	cancel()
-	b := WithContext(foreign{WithContext(waits(0, 0), inner)}, context.Background())
-	operation, calls := failing(-1)
-	require.Same(t, errFailed, Retry(operation, b), "the inner context is a policy that stops")
-	require.Equal(t, 1, *calls)
-}
-
-func TestWithContextByHand(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	inner := waits(1, 2)
-	b := WithContext(inner, ctx)
-	require.EqualValues(t, 1, b.NextBackOff())
-	b.Reset()
-	require.EqualValues(t, 1, b.NextBackOff())
-	cancel()
-	require.Equal(t, Stop, b.NextBackOff())
-	require.Equal(t, 1, inner.resets)
-}
-
-func TestNilContextPanicsAndSaysSo(t *testing.T) {
-	defer func() {
-		require.True(t, strings.Contains(recover().(string), "WithContext called with a nil context"))
-	}()
-	var none context.Context
-	WithContext(&ZeroBackOff{}, none)
-}
-
-func TestBackOffContextWithoutContextIsBackground(t *testing.T) {
-	operation, calls := failing(-1)
-	require.Same(t, errFailed, Retry(operation, mine{waits(0, 0), nil}))
-	require.Equal(t, 3, *calls)
+// A mark in a context's cause does not reach an outer loop.
+func TestContextCausePermanent(t *testing.T) {
+	for name, cause := range map[string]error{
+		"marked":  backoff.Permanent(errCause),
+		"doubled": backoff.Permanent(backoff.Permanent(errCause)),
+		"wrapped": fmt.Errorf("cause: %w", backoff.Permanent(errCause)),
+		"bare":    &backoff.PermanentError{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoop(t, func(t *testing.T, retry retry) {
+				ctx, cancel := context.WithCancelCause(context.Background())
+				cancel(cause)
+				operation, calls := failing(-1)
+				err := retry(func() error {
+					err := retry(operation, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
+					requireUnmarked(t, err)
+					require.EqualError(t, err, "context canceled ("+cause.Error()+"): failed")
+					require.Equal(t, name != "bare", errors.Is(err, errCause))
+					return err
+				}, waits(0, 0))
+				require.ErrorIs(t, err, context.Canceled)
+				require.Equal(t, 3, *calls, "the outer loop goes on")
+			})
+		})
+	}
 }

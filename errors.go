@@ -1,20 +1,18 @@
 package backoff
 
 import (
-	"errors"
 	"reflect"
 	"strings"
 	"time"
 )
 
-// PermanentError marks an error that no retry can mend. A loop whose operation returns one, or an
-// error that wraps one, gives up at once and returns the error without the mark. Make it with
-// [Permanent].
+// PermanentError marks an error that must not be retried. If an operation returns one, or an error
+// that wraps one, a loop gives up at once and returns the error without the mark. Use [Permanent] to
+// make one.
 //
-// A PermanentError with a nil Err is a failure all the same. It is immutable in use, and so safe
-// for any number of goroutines.
+// A PermanentError is safe for concurrent use as long as it does not change.
 type PermanentError struct {
-	// Err is the error itself.
+	// Err is the marked error. A nil Err still counts as a failure.
 	Err error
 }
 
@@ -28,93 +26,55 @@ func Permanent(err error) error {
 
 // Error returns the text of Err, or "permanent error" if there is none.
 func (e *PermanentError) Error() string {
-	if err := e.Unwrap(); err != nil {
-		return err.Error()
+	_, err := unwrapMarks(e)
+	if _, ok := err.(*PermanentError); ok {
+		return "permanent error"
 	}
-	return "permanent error"
+	return err.Error()
 }
 
-// Unwrap returns Err.
+// Unwrap returns Err, or nil if Err is e itself.
 func (e *PermanentError) Unwrap() error {
-	if e == nil {
+	if e == nil || e.Err == error(e) {
 		return nil
 	}
 	return e.Err
 }
 
-// Is reports whether target is a *PermanentError that holds the same error. One that holds no
-// error, on either side, matches every other: errors.Is(err, &PermanentError{}) asks whether err
-// is permanent at all. Errors that cannot be compared are not the same.
+// Is reports whether target is a *PermanentError with an equal Err. A nil Err on either side matches
+// any: errors.Is(err, &PermanentError{}) reports whether err is permanent. Uncomparable errors are
+// never equal.
 func (e *PermanentError) Is(target error) bool {
 	t, ok := target.(*PermanentError)
 	if !ok {
 		return false
 	}
 	a, b := e.Unwrap(), t.Unwrap()
-	return a == nil || b == nil || reflect.ValueOf(a).Comparable() && a == b
+	return a == nil || b == nil || equal(a, b)
 }
 
-// unmarked is an error that wraps a PermanentError somewhere below, without the mark: it has the
-// text of the whole and matches all that the whole matches, save PermanentErrors. An outer loop
-// must not stop for an inner loop's mark.
-//
-// Its methods include all those of a PermanentError, so that errors.As stops here for every
-// interface which one in the tree below could satisfy.
-type unmarked struct {
-	whole error
-	inner error // what the mark was on, unmarked too; may be nil
-}
-
-func (e *unmarked) Error() string { return e.whole.Error() }
-
-func (e *unmarked) Unwrap() error { return e.inner }
-
-func (e *unmarked) Is(target error) bool {
-	_, permanent := target.(*PermanentError)
-	return !permanent && errors.Is(e.whole, target)
-}
-
-func (e *unmarked) As(target any) bool {
-	_, permanent := target.(**PermanentError)
-	return !permanent && errors.As(e.whole, target)
-}
-
-// permanent returns err without its mark if it is, or wraps, a PermanentError.
-func permanent(err error) (error, bool) {
-	mark, ok := asType[*PermanentError](err)
-	if !ok {
-		return nil, false
-	}
-	inner := mark.Unwrap()
-	if inner != nil {
-		if e, ok := permanent(inner); ok {
-			inner = e
-		}
-	}
-	if err == error(mark) && inner != nil {
-		return inner, true
-	}
-	return &unmarked{whole: err, inner: inner}, true
-}
+// equal reports whether a and b are the same value. It does not panic on uncomparable ones.
+func equal(a, b error) bool { return reflect.ValueOf(a).Comparable() && a == b }
 
 // RetryAfterError is an error that asks for a minimum wait before the next attempt, as a server does
-// with a Retry-After header. Make it with [RetryAfter].
+// with a Retry-After header. Use [RetryAfter] to make one. Of several in an error's tree, the one
+// that [errors.As] finds first counts.
 //
-// The wait before the retry is the longer of Duration and the policy's own. It counts against
-// [ExponentialBackOff]'s MaxElapsedTime and against the context's deadline: where it would pass one
-// of them, the loop gives up at once. The error itself is returned then as any other would be. What
-// a stranger's server may ask for is best limited before it gets here.
+// [ExponentialBackOff] moves the range of its random wait up to start at Duration; with any other
+// policy the wait is the longer of Duration and the policy's own. If the wait would exceed
+// MaxElapsedTime or the context's deadline, the loop gives up at once and returns the error like any
+// other. Limit what an untrusted server may ask for before making the error.
 //
-// It is immutable in use, and so safe for any number of goroutines.
+// A RetryAfterError is safe for concurrent use as long as it does not change.
 type RetryAfterError struct {
 	// Err is the cause. It may be nil.
 	Err error
 
-	// Duration is the least wait. Zero or less asks for nothing.
+	// Duration is the minimum wait. Zero or negative has no effect.
 	Duration time.Duration
 }
 
-// RetryAfter returns a [*RetryAfterError] that wraps err and asks for a wait of d at least, or nil
+// RetryAfter returns a [*RetryAfterError] that wraps err and asks for a wait of at least d, or nil
 // if err is nil.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
@@ -125,19 +85,19 @@ func RetryAfter(err error, d time.Duration) error {
 
 // Error returns the text of Err, and the wait if one is asked for.
 func (e *RetryAfterError) Error() string {
-	err, asks := e.Unwrap(), "retry after "+e.wait().String()
+	err, wait := e.Unwrap(), "retry after "+e.wait().String()
 	switch {
 	case err == nil:
-		return asks
+		return wait
 	case e.wait() == 0:
 		return err.Error()
 	}
-	return err.Error() + " (" + asks + ")"
+	return err.Error() + " (" + wait + ")"
 }
 
-// Unwrap returns Err.
+// Unwrap returns Err, or nil if Err is e itself.
 func (e *RetryAfterError) Unwrap() error {
-	if e == nil {
+	if e == nil || e.Err == error(e) {
 		return nil
 	}
 	return e.Err
@@ -156,69 +116,87 @@ func retryAfter(err error) time.Duration {
 	return e.wait()
 }
 
-// contextError is what a loop returns when its context, or its context's deadline, ends it.
+// stopError is returned by a loop that ended for a reason besides the operation's last error.
+type stopError struct{ reason, last error }
+
+// newStopError returns last together with reason, whose marks must not reach an outer loop.
+func newStopError(reason, last error) error {
+	return &stopError{withoutMarks(reason), last}
+}
+
+func withoutMarks(err error) error {
+	if inner, ok := permanent(err); ok {
+		return inner
+	}
+	return err
+}
+
+// Error returns the reason and the last error on one line, without repeats.
+func (e *stopError) Error() string {
+	text := e.reason.Error()
+	if last := e.last.Error(); last != text {
+		text += ": " + last
+	}
+	return oneLine(text)
+}
+
+func (e *stopError) Unwrap() []error { return []error{e.reason, e.last} }
+
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
+
+// contextError is returned by a loop that its context ended, or that refused a wait past the
+// deadline.
 type contextError struct {
 	err   error // the context's Err
-	cause error // its Cause, or why there was no use in waiting for its deadline
+	cause error // its Cause, or why the wait was refused
 	last  error // the operation's
 }
 
-// Error returns one line: the context's error, its cause and the operation's last error, as far as
-// they differ.
+// newContextError returns the three errors as one, or last if that is all three already. A nil cause,
+// as Go 1.23 gives for some contexts that are not its own, means err.
+func newContextError(err, cause, last error) error {
+	if cause == nil {
+		cause = err
+	}
+	if equal(err, cause) && equal(err, last) {
+		return err
+	}
+	if inner, ok := last.(*contextError); ok && equal(inner.err, err) && equal(inner.cause, cause) {
+		return inner
+	}
+	return &contextError{withoutMarks(err), withoutMarks(cause), last}
+}
+
+// Error returns the context's error, its cause and the operation's last error on one line, without
+// repeats.
 func (e *contextError) Error() string {
-	text := e.err.Error()
-	if cause := e.cause.Error(); cause != text {
+	err, cause, last := e.err.Error(), e.cause.Error(), e.last.Error()
+	text := err
+	if cause != err {
 		text += " (" + cause + ")"
 	}
-	if last := e.last.Error(); last != e.err.Error() {
+	if last != err && last != cause {
 		text += ": " + last
 	}
-	return strings.ReplaceAll(text, "\n", "; ")
+	return oneLine(text)
 }
 
 func (e *contextError) Unwrap() []error { return []error{e.err, e.cause, e.last} }
 
-// tooLateError is a wait that could not end before the deadline.
+// Timeout and Temporary answer as the context's own error does, so that the result is a net.Error.
+func (e *contextError) Timeout() bool {
+	x, ok := e.err.(interface{ Timeout() bool })
+	return ok && x.Timeout()
+}
+
+func (e *contextError) Temporary() bool {
+	x, ok := e.err.(interface{ Temporary() bool })
+	return ok && x.Temporary()
+}
+
+// tooLateError is a wait that would have outlasted the deadline.
 type tooLateError time.Duration
 
 func (t tooLateError) Error() string {
 	return "next attempt in " + time.Duration(t).String() + " would be too late"
-}
-
-// asType returns the first error of type E in err's tree.
-//
-// It is errors.AsType of Go 1.26, and can make way for it once go.mod says go 1.26. errors.As would
-// do, but it allocates and reflects for each failed attempt.
-func asType[E error](err error) (E, bool) {
-	var none E
-	for err != nil {
-		if e, ok := err.(E); ok {
-			return e, true
-		}
-		switch err.(type) {
-		case interface{ Unwrap() error }, interface{ Unwrap() []error }, interface{ As(any) bool }:
-		default:
-			return none, false // most errors; one look is enough for them
-		}
-		if x, ok := err.(interface{ As(any) bool }); ok {
-			target := new(E)
-			if x.As(target) {
-				return *target, true
-			}
-		}
-		switch x := err.(type) {
-		case interface{ Unwrap() error }:
-			err = x.Unwrap()
-		case interface{ Unwrap() []error }:
-			for _, branch := range x.Unwrap() {
-				if e, ok := asType[E](branch); ok {
-					return e, true
-				}
-			}
-			return none, false
-		default:
-			return none, false
-		}
-	}
-	return none, false
 }

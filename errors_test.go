@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"context"
@@ -9,116 +9,25 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
-type uncomparable struct{ parts []string }
+func TestPermanent(t *testing.T) {
+	require.Same(t, errFailed, once(t, backoff.Permanent(errFailed)))
+	require.Same(t, errFailed, once(t, backoff.Permanent(backoff.Permanent(errFailed))), "all marks go")
+	require.NoError(t, backoff.Permanent(nil))
 
-func (u uncomparable) Error() string { return fmt.Sprint(u.parts) }
-
-// dressed is comparable as a type, but comparing two values with an uncomparable inside panics.
-type dressed struct{ inside any }
-
-func (d dressed) Error() string { return fmt.Sprint(d.inside) }
-
-// shapeshifter becomes a PermanentError when errors.As asks for one.
-type shapeshifter struct{ err error }
-
-func (s shapeshifter) Error() string { return "shapeshifter" }
-
-func (s shapeshifter) As(target any) bool {
-	p, ok := target.(**PermanentError)
-	if ok {
-		*p = &PermanentError{Err: s.err}
-	}
-	return ok
+	err := backoff.Permanent(errFailed)
+	require.Equal(t, "failed", err.Error())
+	require.Same(t, errFailed, errors.Unwrap(err))
+	var mark *backoff.PermanentError
+	require.ErrorAs(t, fmt.Errorf("wrapped: %w", err), &mark)
+	require.Same(t, errFailed, mark.Err)
 }
 
-// once runs an operation that returns err, requires that it is not retried, and returns the result.
-func once(t *testing.T, err error) error {
-	t.Helper()
-	calls := 0
-	result := Retry(func() error { calls++; return err }, WithMaxRetries(&ZeroBackOff{}, 3))
-	require.Equal(t, 1, calls)
-	require.Error(t, result)
-	return result
-}
-
-func requireUnmarked(t *testing.T, err error) {
-	t.Helper()
-	var mark *PermanentError
-	require.False(t, errors.As(err, &mark), "%v", err)
-	require.NotErrorIs(t, err, &PermanentError{})
-	var shaped interface {
-		error
-		Unwrap() error
-		Is(error) bool
-	}
-	if errors.As(err, &shaped) {
-		require.IsNotType(t, mark, shaped)
-	}
-	for ; err != nil; err = errors.Unwrap(err) {
-		require.IsNotType(t, mark, err)
-	}
-}
-
-func TestPermanentReturnsTheErrorItself(t *testing.T) {
-	require.Same(t, errFailed, once(t, Permanent(errFailed)))
-	require.Same(t, errFailed, once(t, Permanent(Permanent(errFailed))))
-	require.NoError(t, Permanent(nil))
-}
-
-func TestPermanentBelowOtherWrappingKeepsTheOuterText(t *testing.T) {
-	deep := fmt.Errorf("middle: %w", Permanent(io.EOF))
-	for name, test := range map[string]struct {
-		err     error
-		matches []error
-	}{
-		"wrapped":       {fmt.Errorf("outer: %w", Permanent(errFailed)), []error{errFailed}},
-		"twice":         {fmt.Errorf("outer: %w", deep), []error{io.EOF}},
-		"joined":        {errors.Join(errFailed, Permanent(io.EOF)), []error{errFailed, io.EOF}},
-		"joined twice":  {errors.Join(Permanent(errFailed), deep), []error{errFailed, io.EOF}},
-		"two wrapped":   {fmt.Errorf("%w and %w", errFailed, Permanent(io.EOF)), []error{errFailed, io.EOF}},
-		"mark on mark":  {fmt.Errorf("outer: %w", Permanent(deep)), []error{io.EOF}},
-		"inner wrapped": {Permanent(fmt.Errorf("inner: %w", deep)), []error{io.EOF}},
-		"by As alone":   {fmt.Errorf("outer: %w", shapeshifter{io.EOF}), []error{shapeshifter{io.EOF}, io.EOF}},
-		"uncomparable":  {fmt.Errorf("outer: %w", Permanent(uncomparable{})), nil},
-		"without cause": {fmt.Errorf("outer: %w", &PermanentError{}), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			result := once(t, test.err)
-			require.Equal(t, test.err.Error(), result.Error())
-			for _, match := range test.matches {
-				require.ErrorIs(t, result, match)
-			}
-			requireUnmarked(t, result)
-		})
-	}
-}
-
-func TestPermanentDeeperDownStillMatchesByType(t *testing.T) {
-	result := once(t, fmt.Errorf("outer: %w", Permanent(uncomparable{[]string{"a"}})))
-	var found uncomparable
-	require.ErrorAs(t, result, &found)
-	require.Equal(t, []string{"a"}, found.parts)
-}
-
-func TestInnerPermanentDoesNotStopAnOuterRetry(t *testing.T) {
-	for _, err := range []error{
-		Permanent(errFailed),
-		fmt.Errorf("outer: %w", Permanent(errFailed)),
-		errors.Join(errFailed, Permanent(io.EOF)),
-		&PermanentError{},
-	} {
-		calls := 0
-		_ = Retry(func() error {
-			return Retry(func() error { calls++; return err }, &ZeroBackOff{})
-		}, WithMaxRetries(&ZeroBackOff{}, 2))
-		require.Equal(t, 3, calls, "%v", err)
-	}
-}
-
-func TestPermanentErrorWithoutErrIsAFailure(t *testing.T) {
-	for _, err := range []error{&PermanentError{}, (*PermanentError)(nil)} {
+func TestPermanentWithoutErr(t *testing.T) {
+	for _, err := range []error{&backoff.PermanentError{}, (*backoff.PermanentError)(nil)} {
 		result := once(t, err)
 		require.Equal(t, "permanent error", result.Error())
 		require.NoError(t, errors.Unwrap(result))
@@ -126,25 +35,25 @@ func TestPermanentErrorWithoutErrIsAFailure(t *testing.T) {
 	}
 }
 
-func TestPermanentErrorsAreEqualIfTheyHoldTheSameError(t *testing.T) {
+func TestPermanentIs(t *testing.T) {
 	a, b := errors.New("same text"), errors.New("same text")
 	list := uncomparable{[]string{"x"}}
 	for name, test := range map[string]struct {
 		err, target error
 		want        bool
 	}{
-		"same error":          {Permanent(a), Permanent(a), true},
-		"other error":         {Permanent(a), Permanent(b), false},
-		"probe":               {Permanent(a), &PermanentError{}, true},
-		"probed":              {&PermanentError{}, Permanent(a), true},
-		"wrapped probe":       {fmt.Errorf("x: %w", Permanent(a)), &PermanentError{}, true},
-		"nil probe":           {Permanent(a), (*PermanentError)(nil), true},
-		"its own error":       {Permanent(a), a, true},
-		"another type":        {Permanent(a), b, false},
-		"not permanent":       {a, &PermanentError{}, false},
-		"uncomparable":        {Permanent(list), Permanent(list), false},
-		"uncomparable inside": {Permanent(dressed{[]int{1}}), Permanent(dressed{[]int{1}}), false},
-		"comparable inside":   {Permanent(dressed{1}), Permanent(dressed{1}), true},
+		"same error":          {backoff.Permanent(a), backoff.Permanent(a), true},
+		"other error":         {backoff.Permanent(a), backoff.Permanent(b), false},
+		"probe":               {backoff.Permanent(a), &backoff.PermanentError{}, true},
+		"probed":              {&backoff.PermanentError{}, backoff.Permanent(a), true},
+		"wrapped probe":       {fmt.Errorf("x: %w", backoff.Permanent(a)), &backoff.PermanentError{}, true},
+		"nil probe":           {backoff.Permanent(a), (*backoff.PermanentError)(nil), true},
+		"its own error":       {backoff.Permanent(a), a, true},
+		"another type":        {backoff.Permanent(a), b, false},
+		"not permanent":       {a, &backoff.PermanentError{}, false},
+		"uncomparable":        {backoff.Permanent(list), backoff.Permanent(list), false},
+		"uncomparable inside": {backoff.Permanent(dressed{[]int{1}}), backoff.Permanent(dressed{[]int{1}}), false},
+		"comparable inside":   {backoff.Permanent(dressed{1}), backoff.Permanent(dressed{1}), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, test.want, errors.Is(test.err, test.target))
@@ -152,112 +61,200 @@ func TestPermanentErrorsAreEqualIfTheyHoldTheSameError(t *testing.T) {
 	}
 }
 
-func TestPermanentErrorMethods(t *testing.T) {
-	err := Permanent(errFailed)
-	require.Equal(t, "failed", err.Error())
-	require.Same(t, errFailed, errors.Unwrap(err))
-	var mark *PermanentError
-	require.ErrorAs(t, fmt.Errorf("wrapped: %w", err), &mark)
-	require.Same(t, errFailed, mark.Err)
+// A PermanentError that holds itself ends a loop like any other, and everything that is asked of the
+// result ends too. (The stack overflowed here once.)
+func TestPermanentSelf(t *testing.T) {
+	self := &backoff.PermanentError{}
+	self.Err = self
+
+	wrapped := &backoff.PermanentError{}
+	wrapped.Err = fmt.Errorf("wrapped: %w", wrapped)
+
+	joined := &backoff.PermanentError{}
+	joined.Err = fmt.Errorf("%w and %w", io.EOF, joined)
+
+	pair := &backoff.PermanentError{Err: &backoff.PermanentError{}}
+	pair.Err.(*backoff.PermanentError).Err = pair
+
+	byAs := &claimant{}
+	byAs.mark = &backoff.PermanentError{}
+	byAs.mark.Err = byAs.mark
+
+	byAsOfItself := &claimant{}
+	byAsOfItself.mark = &backoff.PermanentError{Err: byAsOfItself}
+
+	byAsWrapped := &claimant{}
+	byAsWrapped.mark = &backoff.PermanentError{Err: fmt.Errorf("claimed: %w", byAsWrapped)}
+
+	for name, err := range map[string]error{
+		"direct":                     self,
+		"direct, wrapped":            fmt.Errorf("outer: %w", self),
+		"direct, joined":             errors.Join(errFailed, self),
+		"fmt.Errorf":                 wrapped,
+		"fmt.Errorf, wrapped":        fmt.Errorf("outer: %w", wrapped),
+		"fmt.Errorf with two":        joined,
+		"two, wrapped":               fmt.Errorf("outer: %w", errors.Join(errFailed, wrapped)),
+		"two that hold each other":   pair,
+		"As, direct":                 byAs,
+		"As, direct, wrapped":        fmt.Errorf("outer: %w", byAs),
+		"As, the error itself":       byAsOfItself,
+		"As, wrapped in fmt.Errorf":  byAsWrapped,
+		"As, wrapped and then again": fmt.Errorf("outer: %w", byAsWrapped),
+	} {
+		t.Run(name, func(t *testing.T) {
+			claims = 0
+			result := once(t, err)
+			require.NotEmpty(t, result.Error())
+			require.False(t, errors.Is(result, errCause))
+			require.False(t, errors.As(result, new(*code)))
+			requireUnmarked(t, result)
+			require.Less(t, claims, 1_000_000, "the work is bounded")
+
+			operation, calls := results(result)
+			require.Error(t, backoff.Retry(operation, waits(0, 0)))
+			require.Equal(t, 3, *calls, "an outer loop goes on")
+		})
+	}
+	require.Equal(t, "permanent error", self.Error())
+	require.NoError(t, errors.Unwrap(self))
 }
 
-// Errors of many shapes, none of them permanent, are retried.
-func TestOtherErrorsAreNotTakenForPermanent(t *testing.T) {
+// claimant answers with its mark when errors.As asks for a PermanentError.
+type claimant struct{ mark *backoff.PermanentError }
+
+var claims int // calls of claimants' As
+
+func (c *claimant) Error() string { return "claimant" }
+
+func (c *claimant) As(target any) bool {
+	claims++
+	p, ok := target.(**backoff.PermanentError)
+	if ok {
+		*p = c.mark
+	}
+	return ok
+}
+
+// Errors of many shapes, none of them permanent, are retried and returned unchanged.
+func TestNotPermanent(t *testing.T) {
 	for _, err := range []error{
 		fmt.Errorf("outer: %w", errFailed),
 		errors.Join(errFailed, io.EOF),
 		uncomparable{},
+		dressed{[]int{1}},
 		multi{errFailed, nil},
-		nothingBelow{},
-		asNothing{},
+		hollow{},
+		unhelpful{},
 	} {
-		calls := 0
-		got := Retry(func() error { calls++; return err }, waits(0, 0))
-		require.Equal(t, 3, calls)
-		require.Equal(t, err, got)
+		eachLoop(t, func(t *testing.T, retry retry) {
+			operation, calls := results(err)
+			got := retry(operation, waits(0, 0))
+			require.Equal(t, 3, *calls)
+			require.Equal(t, err, got)
+		})
 	}
 }
 
-// multi may hold nil errors, which the standard library passes over too.
-type multi []error
-
-func (m multi) Error() string   { return fmt.Sprint([]error(m)) }
-func (m multi) Unwrap() []error { return m }
-
-// asNothing has an As method that never helps.
-type asNothing struct{}
-
-func (asNothing) Error() string { return "as nothing" }
-func (asNothing) As(any) bool   { return false }
-
-type nothingBelow struct{}
-
-func (nothingBelow) Error() string { return "nothing below" }
-func (nothingBelow) Unwrap() error { return nil }
-
-func TestRetryAfterKeepsItsCause(t *testing.T) {
-	err := RetryAfter(errFailed, 3*time.Second)
+func TestRetryAfter(t *testing.T) {
+	err := backoff.RetryAfter(errFailed, 3*time.Second)
 	require.EqualError(t, err, "failed (retry after 3s)")
 	require.ErrorIs(t, err, errFailed)
-	var asking *RetryAfterError
+	var asking *backoff.RetryAfterError
 	require.ErrorAs(t, fmt.Errorf("wrapped: %w", err), &asking)
 	require.Equal(t, 3*time.Second, asking.Duration)
 	require.Same(t, errFailed, asking.Err)
-	require.NoError(t, RetryAfter(nil, time.Second))
+	require.NoError(t, backoff.RetryAfter(nil, time.Second))
 
-	require.EqualError(t, RetryAfter(errFailed, -1), "failed", "it asks for nothing")
-	bare := &RetryAfterError{Duration: time.Second}
+	require.EqualError(t, backoff.RetryAfter(errFailed, -1), "failed", "it asks for nothing")
+	bare := &backoff.RetryAfterError{Duration: time.Second}
 	require.EqualError(t, bare, "retry after 1s")
 	require.NoError(t, errors.Unwrap(bare))
-}
 
-func TestRetryAfterIsReturnedWhenTheRetriesAreUsedUp(t *testing.T) {
-	last := RetryAfter(errFailed, 1)
-	require.Same(t, last, Retry(func() error { return last }, waits(0, 0)))
-}
-
-func TestPermanentGoesBeforeRetryAfter(t *testing.T) {
-	once(t, RetryAfter(Permanent(errFailed), time.Hour))
-	once(t, Permanent(RetryAfter(errFailed, time.Hour)))
-}
-
-// A nil RetryAfterError in an error asks for nothing.
-func TestNilRetryAfterErrorAsksForNothing(t *testing.T) {
-	calls := 0
-	var none *RetryAfterError
+	var none *backoff.RetryAfterError
 	require.EqualError(t, none, "retry after 0s")
-	_ = Retry(func() error { calls++; return none }, waits(0))
-	require.Equal(t, 2, calls)
+	require.NoError(t, none.Unwrap())
+	operation, calls := results(none)
+	_ = backoff.Retry(operation, waits(0))
+	require.Equal(t, 2, *calls, "it asks for nothing")
+
+	self := &backoff.RetryAfterError{Duration: 1}
+	self.Err = self
+	require.EqualError(t, self, "retry after 1ns")
+	require.Same(t, self, backoff.Retry(func() error { return self }, waits(0)))
 }
 
-// merged is a context of a user's own that ends before its parent does. On Go 1.23, context.Cause
-// finds no cause for it.
-type merged struct {
-	context.Context
-	done chan struct{}
+// Of several in an error's tree, the one that errors.As finds first counts.
+func TestRetryAfterFirst(t *testing.T) {
+	const s = time.Second
+	for name, test := range map[string]struct {
+		err  error
+		want time.Duration
+	}{
+		"outermost":     {backoff.RetryAfter(backoff.RetryAfter(errFailed, 9*s), 2*s), 2 * s},
+		"joined":        {errors.Join(errFailed, backoff.RetryAfter(errFailed, 3*s), backoff.RetryAfter(errFailed, 9*s)), 3 * s},
+		"depth first":   {errors.Join(fmt.Errorf("deep: %w", backoff.RetryAfter(io.EOF, 4*s)), backoff.RetryAfter(io.EOF, 9*s)), 4 * s},
+		"zero comes up": {backoff.RetryAfter(backoff.RetryAfter(errFailed, 9*s), 0), 0},
+		"by As":         {asAsking{5 * s}, 5 * s},
+	} {
+		require.Equal(t, []time.Duration{test.want}, recorded(t, waits(0), test.err), name)
+	}
 }
 
-func (m merged) Done() <-chan struct{} { return m.done }
-func (m merged) Err() error            { return context.Canceled }
+// asAsking becomes a RetryAfterError when errors.As asks for one.
+type asAsking struct{ d time.Duration }
 
-// silent is a context that breaks its contract: it is done and has no error.
-type silent struct{ merged }
+func (asAsking) Error() string { return "asking by As" }
 
-func (silent) Err() error { return nil }
+func (a asAsking) As(target any) bool {
+	p, ok := target.(**backoff.RetryAfterError)
+	if ok {
+		*p = &backoff.RetryAfterError{Duration: a.d}
+	}
+	return ok
+}
 
-func TestContextsOfOtherMakes(t *testing.T) {
-	parent, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	done := merged{parent, make(chan struct{})}
-	close(done.done)
+func TestRetryAfterUnchanged(t *testing.T) {
+	last := backoff.RetryAfter(errFailed, 1)
+	eachLoop(t, func(t *testing.T, retry retry) {
+		require.Same(t, last, retry(func() error { return last }, waits(0, 0)))
+	})
+}
 
-	operation, calls := failing(-1)
-	err := Retry(operation, WithContext(NewConstantBackOff(time.Hour), done))
-	require.EqualError(t, err, "context canceled: failed")
-	require.ErrorIs(t, err, errFailed)
-	require.Equal(t, 1, *calls)
+func TestRetryAfterPermanent(t *testing.T) {
+	once(t, backoff.RetryAfter(backoff.Permanent(errFailed), time.Hour))
+	once(t, backoff.Permanent(backoff.RetryAfter(errFailed, time.Hour)))
+}
 
-	operation, calls = failing(-1)
-	require.Same(t, errFailed, Retry(operation, WithContext(NewConstantBackOff(time.Hour), silent{done})))
-	require.Equal(t, 1, *calls, "no loop without waits")
+// The error of a loop that its context ended is on one line and repeats nothing.
+func TestContextErrorText(t *testing.T) {
+	for want, last := range map[string]error{
+		"context canceled (shutting down): failed":       errFailed,
+		"context canceled (shutting down): failed; EOF":  errors.Join(errFailed, io.EOF),
+		"context canceled (shutting down)":               context.Canceled,
+		"context canceled (shutting down): get: too bad": errors.New("get: too bad"),
+	} {
+		eachLoop(t, func(t *testing.T, retry retry) {
+			err := retry(func() error { return last }, backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()))
+			require.EqualError(t, err, want)
+			require.ErrorIs(t, err, last)
+		})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := backoff.Retry(func() error { return errFailed }, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
+	require.EqualError(t, err, "context canceled: failed", "a cause that adds nothing is left out")
+}
+
+// What nested loops on one context return does not repeat itself.
+func TestContextErrorNested(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errCause)
+	b := backoff.WithContext(&backoff.ZeroBackOff{}, ctx)
+	inner := func() error { return backoff.Retry(func() error { return errFailed }, b) }
+	err := backoff.Retry(func() error { return backoff.Retry(inner, b) }, b)
+	require.EqualError(t, err, "context canceled (shutting down): failed")
+	err = backoff.Retry(func() error { return errCause }, b)
+	require.EqualError(t, err, "context canceled (shutting down)")
+	require.EqualError(t, backoff.Retry(func() error { return errFailed },
+		backoff.WithStopCause(&backoff.StopBackOff{}, errFailed)), "failed")
 }

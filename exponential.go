@@ -7,17 +7,21 @@ import (
 )
 
 // ExponentialBackOff is a policy whose interval grows by a factor after each failed attempt, up to
-// a cap, and whose waits are drawn at random from around the interval:
+// a cap. Each wait is drawn at random from around the interval:
 //
 //	interval 1   = min(InitialInterval, MaxInterval)
 //	interval n+1 = min(interval n × Multiplier, MaxInterval)
 //	wait         = interval × a random factor from [1 − RandomizationFactor, 1 + RandomizationFactor]
 //
 // (The formula is that of google-http-java-client and of cenkalti/backoff.) MaxInterval caps the
-// interval, not the wait. Once a wait would end later than MaxElapsedTime after Reset, NextBackOff
+// interval, not the wait. If a wait would end later than MaxElapsedTime after Reset, NextBackOff
 // returns Stop.
 //
-// With the defaults, and if the attempts themselves take no time, the first ten are:
+// If an operation failed with a [RetryAfterError], the range of the wait moves up until it starts at
+// the time that the server asked for. So clients that were told the same time do not come back
+// together. The intervals do not change.
+//
+// With the defaults the first ten are:
 //
 //	retry   interval (s)   wait (s)
 //	    1          0.500   0.250 …  0.750
@@ -31,124 +35,129 @@ import (
 //	    9         12.814   6.407 … 19.222
 //	   10         19.222   9.611 … 28.833
 //
-// The zero value and any partial literal are ready to use: each field says what it means unset or
-// out of range. No combination of values makes a wait negative or makes it overflow. Fields may
-// be changed until the first call of NextBackOff after Reset, and that call goes by them.
+// The zero value and partial literals are ready to use; each field documents what zero and
+// out-of-range values mean. No combination makes a wait negative or overflow. A field that is
+// changed before the first NextBackOff after a Reset takes effect.
 //
-// The value holds the state of one loop at a time. GetElapsedTime alone may be called beside it.
+// An ExponentialBackOff holds the state of one loop. It is not safe for concurrent use, except for
+// GetElapsedTime.
 type ExponentialBackOff struct {
-	// InitialInterval is the first interval. A negative one means DefaultInitialInterval. Zero
-	// means the default as well, as long as Clock is nil; under a Clock, such as
-	// [NewExponentialBackOff] sets, it means waits of zero.
+	// InitialInterval is the first interval. A negative value means DefaultInitialInterval.
+	// So does zero if Clock is nil; with a Clock, as NewExponentialBackOff sets, zero means
+	// no waits.
 	InitialInterval time.Duration
 
-	// RandomizationFactor is how far waits go below and above the interval, as a part of it: 0 is
-	// no randomness, 1 is anything from zero to the doubled interval. Values below 0, and NaN,
-	// mean 0; values above 1 mean 1.
+	// RandomizationFactor is the largest deviation of a wait from the interval, as a fraction of
+	// it: 0 is no randomness, 1 is anything from zero to twice the interval. Other values are
+	// clamped to that range; NaN means 0.
 	RandomizationFactor float64
 
-	// Multiplier is what the interval grows by. Zero and NaN mean DefaultMultiplier; other values
-	// below 1 mean 1, a constant interval. With a Multiplier above 1, an interval above zero grows
-	// by a nanosecond at least.
+	// Multiplier is the factor by which the interval grows. Zero and NaN mean DefaultMultiplier;
+	// other values below 1 mean 1. With a Multiplier above 1 an interval grows by at least a
+	// nanosecond.
 	Multiplier float64
 
-	// MaxInterval caps the interval, the first one too. Zero or less means DefaultMaxInterval.
+	// MaxInterval caps the interval, the first one too. Zero or negative means
+	// DefaultMaxInterval.
 	MaxInterval time.Duration
 
-	// MaxElapsedTime is how long after Reset the last wait may end. Zero means no limit, a negative
-	// time no retry at all.
+	// MaxElapsedTime limits the time from Reset to the end of the last wait. Zero means no
+	// limit; a negative value is exceeded from the start.
 	MaxElapsedTime time.Duration
 
-	// Stop is what NextBackOff returns beyond MaxElapsedTime. Zero means [Stop]. A positive value
-	// does not stop: the loop goes on, with Stop as its wait, for ever.
+	// Stop is what NextBackOff returns once a wait would exceed MaxElapsedTime. Zero means the
+	// constant Stop. But if Clock is set, a caller of NextBackOff that is not a loop of this
+	// package gets 0, as in cenkalti/backoff v4; so does a decorator without Unwrap. With a
+	// positive value the loop goes on forever with that wait.
 	Stop time.Duration
 
-	// Jitter is how a wait is drawn at random from around the interval. The zero value is
-	// [ProportionalJitter], the formula above.
-	Jitter Jitter
-
-	// Rand is where random numbers come from: set it for schedules that can be replayed. Nil means
-	// the generator of [math/rand/v2], which is seeded at random and needs no lock. A Rand is not
-	// safe for use by several goroutines: do not share one among policies that run at the same time.
-	Rand *rand.Rand
-
-	// Clock tells the time that MaxElapsedTime counts. Nil means [SystemClock]. It is read by
-	// Reset, by GetElapsedTime and, if MaxElapsedTime is set, by NextBackOff. Time that a Clock
-	// steps backwards is neither counted nor given back. A Clock of your own that takes the place of
-	// another since Reset goes on from that one's start.
+	// Clock measures the elapsed time. Nil means SystemClock. If it steps back, NextBackOff
+	// goes on from the elapsed time so far. Call Reset after replacing it.
 	Clock Clock
 
-	first    time.Duration // interval since Reset
-	interval time.Duration // the next one; 0 until begin has set it, or if all are 0
-	previous time.Duration // wait, or first
-	least    time.Duration // what the next wait must not fall below
-	watch    stopwatch     // runs since Reset
+	// Rand is the source of randomness; set it for a reproducible schedule. Nil means the global
+	// source of math/rand/v2. Do not share one between policies that are in use at the same time.
+	Rand *rand.Rand
+
+	// Jitter selects how waits are randomized. The zero value is ProportionalJitter, the
+	// formula in the type's comment.
+	Jitter Jitter
+
+	started bool          // the elapsed time has been started
+	looped  bool          // NextBackOff is called by a loop of this package
+	current time.Duration // the next interval, for DecorrelatedJitter the last wait; 0 after Reset
+	floor   time.Duration // the minimum of the next wait
+	elapsed elapsedTime   // since Reset
 }
 
-// Reset sets the interval back to InitialInterval and starts the elapsed time anew.
+// Reset starts the sequence of intervals and the elapsed time over.
 func (b *ExponentialBackOff) Reset() {
-	b.interval, b.least = 0, 0
-	b.watch.start(b.Clock)
+	b.current, b.looped = 0, false
+	b.elapsed, b.started = startOn(b.Clock), true
 }
 
-// NextBackOff returns the next wait, and lets the interval grow. It returns Stop if the wait would
-// end later than MaxElapsedTime after Reset.
+// NextBackOff returns the next wait and advances the interval. It returns Stop if the wait would
+// end later than MaxElapsedTime after Reset. If Reset has never been called, the elapsed time
+// starts here.
 func (b *ExponentialBackOff) NextBackOff() time.Duration {
-	var random uint64 // drawn first, while there is nothing else for the call to save
+	var random uint64
 	if b.Rand == nil {
 		random = rand.Uint64()
 	} else {
 		random = b.Rand.Uint64()
 	}
 	limit := b.maxInterval()
-	interval := limit
-	if b.interval != limit {
+	interval := b.current
+	if interval == 0 || b.Jitter != DecorrelatedJitter && interval != limit {
 		interval = b.step(limit)
 	}
-	wait := b.Jitter.wait(interval, b.first, limit, b.previous, b.RandomizationFactor, random)
-	b.previous = wait
-	if b.MaxElapsedTime == 0 && b.least == 0 {
+	low, width := b.Jitter.window(interval, min(b.initial(), limit), limit, b.RandomizationFactor)
+	wait := low + draw(width, random)
+	if b.Jitter == DecorrelatedJitter {
+		wait = min(wait, limit)
+		b.current = wait
+	}
+	if b.floor == 0 && b.MaxElapsedTime == 0 {
 		return wait
 	}
-	return b.bounded(wait)
+	if b.floor > 0 { // the window moves up to start there
+		if b.Jitter == DecorrelatedJitter {
+			width = min(width, limit-low)
+		}
+		low = max(low, b.floor)
+		wait = low + draw(min(width, math.MaxInt64-low), random)
+		b.floor = 0
+	}
+	if b.MaxElapsedTime != 0 && b.exceeds(wait) {
+		return b.stop()
+	}
+	return wait
 }
 
-// Observe makes the next wait at least as long as a [RetryAfterError] in err asks for, so that a
-// wait which a server asks for counts against MaxElapsedTime. The intervals take no notice of it.
-// The Retry functions call Observe; the body of a loop over [Attempts] may.
-func (b *ExponentialBackOff) Observe(err error) { b.least = retryAfter(err) }
-
-// GetElapsedTime returns the time since Reset, or since the first NextBackOff of a literal that was
-// never Reset. It is zero before that, and never negative. It may be called while a Ticker or
-// another goroutine uses b, as long as b has been Reset, its fields stay as they are, and its Clock
-// is safe for that and does not step backwards.
+// GetElapsedTime returns the time since Reset, or since the first NextBackOff if there was no
+// Reset. Before that it is zero; it is never negative. It may be called while a Ticker or another
+// goroutine uses b, but not while Reset runs, which every loop calls when it begins. b's fields must
+// not change meanwhile, and its Clock must be safe for concurrent use and not step back.
 func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
-	return b.watch.read(b.Clock)
+	if !b.started {
+		return 0
+	}
+	return b.elapsed.read(b.Clock)
 }
 
-// step returns the interval that is next, and sets the one after it. Neither that nor first is above
-// limit then, also where MaxInterval has been lowered.
+// step returns the current interval and advances it. Both are at most limit.
 func (b *ExponentialBackOff) step(limit time.Duration) time.Duration {
-	if b.interval == 0 {
-		b.begin()
+	if b.current == 0 {
+		b.current = b.initial()
+		if !b.started {
+			b.elapsed, b.started = startOn(b.Clock), true
+		}
 	}
-	b.first = min(b.first, limit)
-	interval := min(b.interval, limit)
-	b.interval = b.grow(interval, limit)
+	interval := min(b.current, limit)
+	if b.Jitter != DecorrelatedJitter {
+		b.current = b.grow(interval, limit)
+	}
 	return interval
-}
-
-// begin starts the sequence of intervals, and the elapsed time where Reset did not: for a literal
-// that was never Reset, or for a Clock that has taken SystemClock's place since, or the reverse.
-func (b *ExponentialBackOff) begin() {
-	b.first = b.InitialInterval
-	if b.first < 0 || b.first == 0 && b.Clock == nil {
-		b.first = DefaultInitialInterval
-	}
-	b.interval, b.previous = b.first, b.first
-	if !b.watch.runsOn(b.Clock) {
-		b.watch.start(b.Clock)
-	}
 }
 
 // grow returns the interval after interval.
@@ -166,7 +175,14 @@ func (b *ExponentialBackOff) grow(interval, limit time.Duration) time.Duration {
 	if float64(interval) >= float64(limit)/multiplier || next >= float64(limit) {
 		return limit
 	}
-	return max(interval+1, time.Duration(next)) // a nanosecond would never grow by rounding down
+	return max(interval+1, time.Duration(next)) // rounded down, 1 ns × 1.5 would never grow
+}
+
+func (b *ExponentialBackOff) initial() time.Duration {
+	if b.InitialInterval < 0 || b.InitialInterval == 0 && b.Clock == nil {
+		return DefaultInitialInterval
+	}
+	return b.InitialInterval
 }
 
 func (b *ExponentialBackOff) maxInterval() time.Duration {
@@ -176,20 +192,31 @@ func (b *ExponentialBackOff) maxInterval() time.Duration {
 	return b.MaxInterval
 }
 
-// bounded returns the longer of wait and what Observe has asked for, or Stop if that would end later
-// than MaxElapsedTime. It never adds the elapsed time and the wait, whose sum may be too large.
-func (b *ExponentialBackOff) bounded(wait time.Duration) time.Duration {
-	wait = max(wait, b.least)
-	b.least = 0
-	if b.MaxElapsedTime == 0 {
-		return wait
-	}
-	elapsed := b.watch.advance(b.Clock)
-	switch {
-	case elapsed <= b.MaxElapsedTime && wait <= b.MaxElapsedTime-elapsed:
-		return wait
-	case b.Stop == 0:
+// exceeds reports whether wait would end later than MaxElapsedTime after the start. It compares
+// differences: elapsed + wait could overflow.
+func (b *ExponentialBackOff) exceeds(wait time.Duration) bool {
+	elapsed := b.elapsed.advance(b.Clock)
+	return elapsed > b.MaxElapsedTime || wait > b.MaxElapsedTime-elapsed
+}
+
+// stop returns what NextBackOff returns once MaxElapsedTime is exceeded.
+func (b *ExponentialBackOff) stop() time.Duration {
+	if b.Stop == 0 && (b.looped || b.Clock == nil) {
 		return Stop
 	}
 	return b.Stop
+}
+
+// prepare accepts a nil b: a type that embeds an ExponentialBackOff may not have made it yet.
+func (b *ExponentialBackOff) prepare(floor time.Duration) {
+	if b != nil {
+		b.floor, b.looped = floor, true
+	}
+}
+
+func (b *ExponentialBackOff) abandon() error {
+	if b != nil {
+		b.floor = 0
+	}
+	return nil
 }

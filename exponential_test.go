@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"fmt"
@@ -10,50 +10,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
-// intervals returns the first n waits of b without randomness, which are its intervals.
-func intervals(b *ExponentialBackOff, n int) []time.Duration {
-	b.RandomizationFactor = 0
-	return draws(b, n)
-}
-
-func draws(b BackOff, n int) []time.Duration {
-	var ds []time.Duration
-	for range n {
-		ds = append(ds, b.NextBackOff())
-	}
-	return ds
-}
-
-func repeat(d time.Duration, n int) []time.Duration {
-	var ds []time.Duration
-	for range n {
-		ds = append(ds, d)
-	}
-	return ds
-}
-
-// stepClock shows the times it is given, one after the other, and then the last of them.
-type stepClock struct{ times []time.Duration }
-
-func (c *stepClock) Now() time.Time {
-	now := c.times[0]
-	if len(c.times) > 1 {
-		c.times = c.times[1:]
-	}
-	return time.Time{}.Add(now)
-}
-
-func TestDefaultIntervals(t *testing.T) {
+func TestExponentialIntervals(t *testing.T) {
 	require.Equal(t, []time.Duration{
 		500_000_000, 750_000_000, 1_125_000_000, 1_687_500_000, 2_531_250_000, 3_796_875_000, 5_695_312_500,
 		8_542_968_750, 12_814_453_125, 19_221_679_687, 28_832_519_530, 43_248_779_295, 60_000_000_000, 60_000_000_000,
-	}, intervals(NewExponentialBackOff(), 14))
+	}, intervals(backoff.NewExponentialBackOff(), 14))
 }
 
 // The table in the type's comment is read from the source, and each of its figures computed.
-func TestTableInTheDocComment(t *testing.T) {
+func TestExponentialTable(t *testing.T) {
 	source, err := os.ReadFile("exponential.go")
 	require.NoError(t, err)
 	rows := regexp.MustCompile(`(?m)^//\t +(\d+) +([\d.]+) +([\d.]+) … +([\d.]+)$`).FindAllSubmatch(source, -1)
@@ -70,9 +39,9 @@ func TestTableInTheDocComment(t *testing.T) {
 	}
 }
 
-func TestWaitsStayWithinTheRandomizationFactor(t *testing.T) {
+func TestRandomizationFactor(t *testing.T) {
 	const interval, factor, n = time.Second, 0.3, 100_000
-	b := &ExponentialBackOff{InitialInterval: interval, MaxInterval: interval, RandomizationFactor: factor}
+	b := &backoff.ExponentialBackOff{InitialInterval: interval, MaxInterval: interval, RandomizationFactor: factor}
 	var sum time.Duration
 	buckets := make([]int, 10)
 	low, width := time.Duration(0.7*float64(interval)), time.Duration(0.6*float64(interval))
@@ -89,8 +58,8 @@ func TestWaitsStayWithinTheRandomizationFactor(t *testing.T) {
 	}
 }
 
-func TestEachNanosecondIsAsLikely(t *testing.T) {
-	b := &ExponentialBackOff{InitialInterval: 2, MaxInterval: 2, RandomizationFactor: 0.5}
+func TestRandomizationFactorNanoseconds(t *testing.T) {
+	b := &backoff.ExponentialBackOff{InitialInterval: 2, MaxInterval: 2, RandomizationFactor: 0.5}
 	counts := map[time.Duration]int{}
 	for range 30_000 {
 		counts[b.NextBackOff()]++
@@ -101,11 +70,11 @@ func TestEachNanosecondIsAsLikely(t *testing.T) {
 	}
 }
 
-func TestZeroValueAndPartialLiterals(t *testing.T) {
-	type policy = ExponentialBackOff
+func TestExponentialLiteral(t *testing.T) {
+	type policy = backoff.ExponentialBackOff
 	const s = time.Second
 	nan, inf := math.NaN(), math.Inf(1)
-	clock := SystemClock
+	clock := backoff.SystemClock
 	for name, test := range map[string]struct {
 		policy policy
 		want   []time.Duration
@@ -140,9 +109,9 @@ func TestZeroValueAndPartialLiterals(t *testing.T) {
 	}
 }
 
-func TestRandomizationFactorIsClamped(t *testing.T) {
+func TestRandomizationFactorRange(t *testing.T) {
 	for _, factor := range []float64{1, 2, 1e300, math.Inf(1)} {
-		b := &ExponentialBackOff{InitialInterval: time.Second, MaxInterval: time.Second, RandomizationFactor: factor}
+		b := &backoff.ExponentialBackOff{InitialInterval: time.Second, MaxInterval: time.Second, RandomizationFactor: factor}
 		var least, most time.Duration = math.MaxInt64, 0
 		for range 10_000 {
 			wait := b.NextBackOff()
@@ -154,13 +123,13 @@ func TestRandomizationFactorIsClamped(t *testing.T) {
 		require.LessOrEqual(t, most, 2*time.Second)
 	}
 	for _, factor := range []float64{0, -1, math.Inf(-1), math.NaN()} {
-		b := &ExponentialBackOff{InitialInterval: time.Second, MaxInterval: time.Second, RandomizationFactor: factor}
+		b := &backoff.ExponentialBackOff{InitialInterval: time.Second, MaxInterval: time.Second, RandomizationFactor: factor}
 		require.Equal(t, repeat(time.Second, 100), draws(b, 100))
 	}
 }
 
-func TestLargestIntervalsStayWithinADuration(t *testing.T) {
-	b := &ExponentialBackOff{InitialInterval: math.MaxInt64, MaxInterval: math.MaxInt64, RandomizationFactor: 1}
+func TestExponentialOverflow(t *testing.T) {
+	b := &backoff.ExponentialBackOff{InitialInterval: math.MaxInt64, MaxInterval: math.MaxInt64, RandomizationFactor: 1}
 	upper := 0
 	for range 1000 {
 		wait := b.NextBackOff()
@@ -172,37 +141,9 @@ func TestLargestIntervalsStayWithinADuration(t *testing.T) {
 	require.InDelta(t, 500, upper, 100, "drawn from all that the sum's saturation leaves")
 }
 
-func TestOptionsSetTheirFields(t *testing.T) {
-	clock := &stepClock{[]time.Duration{0}}
-	b := NewExponentialBackOff(
-		WithInitialInterval(1),
-		WithRandomizationFactor(0.2),
-		WithMultiplier(3),
-		WithMaxInterval(4),
-		WithMaxElapsedTime(5),
-		WithRetryStopDuration(6),
-		WithClockProvider(clock),
-	)
-	require.EqualValues(t, 1, b.InitialInterval)
-	require.EqualValues(t, 0.2, b.RandomizationFactor)
-	require.EqualValues(t, 3, b.Multiplier)
-	require.EqualValues(t, 4, b.MaxInterval)
-	require.EqualValues(t, 5, b.MaxElapsedTime)
-	require.EqualValues(t, 6, b.Stop)
-	require.Same(t, clock, b.Clock)
-
-	b = NewExponentialBackOff()
-	require.Equal(t, DefaultInitialInterval, b.InitialInterval)
-	require.EqualValues(t, DefaultRandomizationFactor, b.RandomizationFactor)
-	require.EqualValues(t, DefaultMultiplier, b.Multiplier)
-	require.Equal(t, DefaultMaxInterval, b.MaxInterval)
-	require.Equal(t, DefaultMaxElapsedTime, b.MaxElapsedTime)
-	require.Equal(t, Stop, b.Stop)
-	require.Equal(t, SystemClock, b.Clock)
-}
-
-func TestFieldsChangedBeforeTheFirstWaitTakeEffect(t *testing.T) {
-	b := NewExponentialBackOff()
+// In cenkalti/backoff v4 a field that is changed after construction counts only after a Reset.
+func TestExponentialFields(t *testing.T) {
+	b := backoff.NewExponentialBackOff()
 	b.InitialInterval = time.Minute
 	b.MaxInterval = 90 * time.Second
 	require.Equal(t, []time.Duration{60e9, 90e9, 90e9}, intervals(b, 3))
@@ -210,12 +151,12 @@ func TestFieldsChangedBeforeTheFirstWaitTakeEffect(t *testing.T) {
 	b.InitialInterval = time.Second
 	require.Equal(t, []time.Duration{1e9, 15e8}, intervals(b, 2))
 
-	b = NewExponentialBackOff()
-	b.Clock = &stepClock{[]time.Duration{time.Hour, time.Hour, time.Hour + 14*time.Minute, time.Hour + 16*time.Minute}}
-	require.Zero(t, b.GetElapsedTime(), "not yet started on this clock")
-	require.NotEqual(t, Stop, b.NextBackOff())
-	require.NotEqual(t, Stop, b.NextBackOff())
-	require.Equal(t, Stop, b.NextBackOff())
+	b = backoff.NewExponentialBackOff()
+	b.Clock = clockOf(time.Hour, time.Hour, time.Hour+14*time.Minute, time.Hour+16*time.Minute)
+	require.Zero(t, b.GetElapsedTime(), "not started yet on this clock")
+	require.NotEqual(t, backoff.Stop, b.NextBackOff())
+	require.NotEqual(t, backoff.Stop, b.NextBackOff())
+	require.Equal(t, backoff.Stop, b.NextBackOff())
 }
 
 func TestMaxElapsedTime(t *testing.T) {
@@ -225,24 +166,22 @@ func TestMaxElapsedTime(t *testing.T) {
 		clock       []time.Duration // at Reset, then at each NextBackOff
 		want        []time.Duration
 	}{
-		"no limit":               {0, 0, []time.Duration{0, 1000 * s}, []time.Duration{s, s}},
-		"within":                 {10 * s, 0, []time.Duration{0, 8 * s, 9 * s}, []time.Duration{s, s}},
-		"one nanosecond past":    {10 * s, 0, []time.Duration{0, 9 * s, 9*s + 1}, []time.Duration{s, Stop}},
-		"long past":              {10 * s, 0, []time.Duration{0, math.MaxInt64}, []time.Duration{Stop}},
-		"wait alone too long":    {s - 1, 0, []time.Duration{0, 0}, []time.Duration{Stop}},
-		"sum too large to add":   {math.MaxInt64, 0, []time.Duration{0, math.MaxInt64 - s, math.MaxInt64 - s + 1}, []time.Duration{s, Stop}},
-		"negative limit":         {-1, 0, []time.Duration{0, 0}, []time.Duration{Stop}},
-		"most negative limit":    {math.MinInt64, 0, []time.Duration{0, 0}, []time.Duration{Stop}},
-		"stop of v4":             {s, 7 * s, []time.Duration{0, 0, s, 2 * s}, []time.Duration{s, 7 * s, 7 * s}},
-		"negative stop":          {s, -5, []time.Duration{0, s}, []time.Duration{-5}},
-		"a clock stepping back":  {10 * s, 0, []time.Duration{0, 8 * s, -100 * s, -99 * s, -98 * s}, []time.Duration{s, s, s, Stop}},
-		"back and back again":    {10 * s, 0, []time.Duration{0, 5 * s, 0, 4 * s, 0, s}, []time.Duration{s, s, s, s, Stop}},
-		"back beyond the ranges": {10 * s, 0, []time.Duration{math.MaxInt64, math.MinInt64, math.MinInt64 + 9*s, math.MinInt64 + 10*s}, []time.Duration{s, s, Stop}},
+		"no limit":             {0, -1, []time.Duration{0, 1000 * s}, []time.Duration{s, s}},
+		"within":               {10 * s, -1, []time.Duration{0, 8 * s, 9 * s}, []time.Duration{s, s}},
+		"one nanosecond past":  {10 * s, -1, []time.Duration{0, 9 * s, 9*s + 1}, []time.Duration{s, backoff.Stop}},
+		"long past":            {10 * s, -1, []time.Duration{0, math.MaxInt64}, []time.Duration{backoff.Stop}},
+		"wait alone too long":  {s - 1, -1, []time.Duration{0, 0}, []time.Duration{backoff.Stop}},
+		"sum too large to add": {math.MaxInt64, -1, []time.Duration{0, math.MaxInt64 - s, math.MaxInt64 - s + 1}, []time.Duration{s, backoff.Stop}},
+		"negative limit":       {-1, -1, []time.Duration{0, 0}, []time.Duration{backoff.Stop}},
+		"most negative limit":  {math.MinInt64, -1, []time.Duration{0, 0}, []time.Duration{backoff.Stop}},
+		"stop of v4":           {s, 7 * s, []time.Duration{0, 0, s, 2 * s}, []time.Duration{s, 7 * s, 7 * s}},
+		"negative stop":        {s, -5, []time.Duration{0, s}, []time.Duration{-5}},
+		"zero stop by hand":    {s, 0, []time.Duration{0, 0, s, 2 * s}, []time.Duration{s, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &ExponentialBackOff{
+			b := &backoff.ExponentialBackOff{
 				InitialInterval: s, MaxInterval: s,
-				MaxElapsedTime: test.limit, Stop: test.stop, Clock: &stepClock{test.clock},
+				MaxElapsedTime: test.limit, Stop: test.stop, Clock: clockOf(test.clock...),
 			}
 			b.Reset()
 			require.Equal(t, test.want, draws(b, len(test.want)))
@@ -250,78 +189,110 @@ func TestMaxElapsedTime(t *testing.T) {
 	}
 }
 
-func TestZeroWaitsGoOnUpToTheLimit(t *testing.T) {
-	b := &ExponentialBackOff{MaxElapsedTime: 10, Clock: &stepClock{[]time.Duration{0, 9, 10, 11}}}
-	b.Reset()
-	require.Equal(t, []time.Duration{0, 0, Stop}, draws(b, 3))
-}
-
-func TestGetElapsedTime(t *testing.T) {
-	b := &ExponentialBackOff{Clock: &stepClock{[]time.Duration{0, 3, 5, -9, 20, 24}}}
-	require.Zero(t, b.GetElapsedTime(), "before Reset")
-	b.Reset()
-	require.EqualValues(t, 3, b.GetElapsedTime())
-	require.EqualValues(t, 5, b.GetElapsedTime())
-	require.Zero(t, b.GetElapsedTime(), "never negative")
-	b.Reset()
-	require.EqualValues(t, 4, b.GetElapsedTime())
-
-	b = NewExponentialBackOff(WithClockProvider(&stepClock{[]time.Duration{5, 12}}))
-	require.EqualValues(t, 7, b.GetElapsedTime(), "a new policy has been Reset")
-
-	b = &ExponentialBackOff{Clock: &stepClock{[]time.Duration{5, 8}}}
-	b.NextBackOff()
-	require.EqualValues(t, 3, b.GetElapsedTime(), "a literal's time starts with its first wait")
-
-	for _, clock := range []Clock{nil, SystemClock} {
-		b = &ExponentialBackOff{Clock: clock}
-		require.Zero(t, b.GetElapsedTime())
-		b.NextBackOff()
-		time1 := b.GetElapsedTime()
-		require.GreaterOrEqual(t, time1, time.Duration(0))
-		require.GreaterOrEqual(t, b.GetElapsedTime(), time1)
+// The API client of HashiCorp Vault has a literal with a Clock and without Stop. It asks it by hand,
+// and relies on the 0 that cenkalti/backoff v4 returns past the limit.
+func TestExponentialStop(t *testing.T) {
+	literal := func(clock backoff.Clock) *backoff.ExponentialBackOff {
+		return &backoff.ExponentialBackOff{InitialInterval: time.Minute, MaxElapsedTime: time.Second, Clock: clock}
 	}
-}
-
-func TestSystemClock(t *testing.T) {
-	before := time.Now()
-	now := SystemClock.Now()
-	require.False(t, now.Before(before))
-	require.False(t, now.After(time.Now()))
-}
-
-// A Clock that takes another's place in mid-run, against the advice, still leaves a limit in force.
-func TestClockExchangedInMidRun(t *testing.T) {
-	b := NewExponentialBackOff()
-	b.NextBackOff()
-	b.Clock = &stepClock{[]time.Duration{0, 0, time.Hour}}
-	require.NotEqual(t, Stop, b.NextBackOff())
-	require.Equal(t, Stop, b.NextBackOff())
-}
-
-// GetElapsedTime beside a running loop is no data race (with -race).
-func TestGetElapsedTimeBesideALoop(t *testing.T) {
-	b := NewExponentialBackOff(WithInitialInterval(0))
+	require.Equal(t, backoff.Stop, literal(nil).NextBackOff(), "without a Clock")
+	b := literal(backoff.SystemClock)
+	require.Zero(t, b.NextBackOff())
 	b.Reset()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range 1000 {
-			b.NextBackOff()
+	require.Zero(t, b.NextBackOff())
+
+	for _, b := range []backoff.BackOff{literal(nil), literal(backoff.SystemClock), tuned{literal(backoff.SystemClock)}, foreign{backoff.WithMaxRetries(literal(clockOf(0)), 9)}} {
+		eachLoop(t, func(t *testing.T, retry retry) {
+			operation, calls := failing(9)
+			require.Same(t, errFailed, retry(operation, b))
+			require.Equal(t, 1, *calls)
+		})
+		ticks := 0
+		for range backoff.NewTicker(b).C {
+			ticks++
 		}
-	}()
-	for range 1000 {
-		b.GetElapsedTime()
+		require.Equal(t, 1, ticks)
 	}
-	<-done
+
+	eachLoop(t, func(t *testing.T, retry retry) {
+		b := literal(clockOf(0, 0))
+		operation, calls := failing(-1)
+		require.Same(t, errFailed, retry(operation, b))
+		require.Equal(t, 1, *calls)
+		b.Reset()
+		require.Zero(t, b.NextBackOff(), "by hand again")
+	})
 }
 
-func TestExponentialBackOffDoesNotAllocate(t *testing.T) {
-	for _, limit := range []time.Duration{0, DefaultMaxElapsedTime} {
-		b := NewExponentialBackOff(WithMaxElapsedTime(limit))
+// tuned is a policy that a user has made out of an ExponentialBackOff.
+type tuned struct{ *backoff.ExponentialBackOff }
+
+func TestExponentialZeroWaits(t *testing.T) {
+	b := &backoff.ExponentialBackOff{MaxElapsedTime: 10, Clock: clockOf(0, 9, 10, 11), Stop: backoff.Stop}
+	b.Reset()
+	require.Equal(t, []time.Duration{0, 0, backoff.Stop}, draws(b, 3))
+}
+
+func TestExponentialAllocs(t *testing.T) {
+	for _, limit := range []time.Duration{0, backoff.DefaultMaxElapsedTime} {
+		b := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(limit))
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			b.Reset()
 			b.NextBackOff()
 		}), fmt.Sprint(limit))
 	}
+}
+
+// A type may embed a policy that it makes later.
+type lazy struct{ *backoff.ExponentialBackOff }
+
+func (l *lazy) Reset() { l.ExponentialBackOff = nil }
+
+func (l *lazy) NextBackOff() time.Duration {
+	if l.ExponentialBackOff == nil {
+		l.ExponentialBackOff = backoff.NewExponentialBackOff(backoff.WithInitialInterval(0))
+	}
+	return l.ExponentialBackOff.NextBackOff()
+}
+
+func TestExponentialEmbedded(t *testing.T) {
+	operation, calls := failing(3)
+	require.NoError(t, backoff.Retry(operation, &lazy{}))
+	require.Equal(t, 4, *calls)
+	operation, calls = failing(-1)
+	require.Same(t, errFailed, backoff.Retry(operation, backoff.WithMaxRetries(&lazy{}, 2)))
+	require.Equal(t, 3, *calls)
+}
+
+// Copies of a policy share nothing but their Clock (with -race).
+func TestExponentialCopy(t *testing.T) {
+	clock := clockOf(0, time.Minute, time.Minute)
+	template := backoff.NewExponentialBackOff(backoff.WithClockProvider(clock))
+	template.Reset()
+	b := *template
+	template.Reset()
+	require.Equal(t, time.Minute, b.GetElapsedTime())
+}
+
+// restarting is a decorator that asks for the first interval each time.
+type restarting struct{ foreign }
+
+func (r restarting) NextBackOff() time.Duration {
+	r.BackOff.Reset()
+	return r.BackOff.NextBackOff()
+}
+
+func TestRetryAfterReset(t *testing.T) {
+	operation := backoff.RetryAfter(errFailed, 10*time.Second)
+	timer := new(instantTimer)
+	err := backoff.RetryNotifyWithTimer(func() error { return operation },
+		backoff.WithMaxRetries(restarting{foreign{backoff.NewExponentialBackOff()}}, 20), nil, timer)
+	require.Same(t, operation, err)
+	require.Len(t, timer.started, 20)
+	spread := false
+	for _, wait := range timer.started {
+		require.GreaterOrEqual(t, wait, 10*time.Second)
+		spread = spread || wait > 10*time.Second
+	}
+	require.True(t, spread, "the window is kept through Reset")
 }

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// ParseRetryAfter returns the wait that the value of a Retry-After header asks for at the time now,
-// and whether the value is well-formed: a whole number of seconds, or one of the three forms of an
-// HTTP date (RFC 9110, sections 10.2.3 and 5.6.7). Blanks around it are passed over.
+// ParseRetryAfter parses the value of a Retry-After header: a number of seconds, or an HTTP date in
+// any of its three forms (RFC 9110, section 10.2.3, and RFC 9110, section 5.6.7). It returns the wait
+// from now and whether the value is well-formed. Surrounding blanks are ignored.
 //
-// A date that is past asks for a wait of 0. What is longer than a Duration can be is cut off there.
-// For a value that is not well-formed, an empty, negative or fractional one among them, the result
-// is 0 and false. Pass the wait on with [RetryAfter].
+// A past date means 0; a wait too long for a Duration, the longest one. An empty value and a negative
+// or fractional number are not well-formed; the wait is 0 then. Pass the wait on with [RetryAfter].
 func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 	value = strings.Trim(value, " \t")
 	if value != "" && strings.Trim(value, "0123456789") == "" {
@@ -44,8 +43,7 @@ func parseHTTPDate(value string, now time.Time) (time.Time, bool) {
 	if err != nil {
 		return date, false
 	}
-	// Of the years that end in the two digits, RFC 9110 wants the last one that is not more than
-	// 50 years ahead.
+	// RFC 9110: the latest matching year at most 50 years ahead.
 	latest := now.UTC().AddDate(50, 0, 0)
 	years := latest.Year() - date.Year()
 	date = date.AddDate(years-(years%100+100)%100, 0, 0)
@@ -55,10 +53,9 @@ func parseHTTPDate(value string, now time.Time) (time.Time, bool) {
 	return date, true
 }
 
-// RetryableStatus reports whether a request that was answered with the HTTP status code is worth
-// trying again, as far as the code can tell: true for 408 Request Timeout, 429 Too Many Requests,
-// 500 Internal Server Error, 502 Bad Gateway, 503 Service Unavailable and 504 Gateway Timeout.
-// Whether the request may be repeated at all is another question, that of its method.
+// RetryableStatus reports whether an HTTP status suggests trying again: 408 Request Timeout, 429 Too
+// Many Requests, 500 Internal Server Error, 502 Bad Gateway, 503 Service Unavailable or 504 Gateway
+// Timeout. Whether the request is safe to repeat depends on its method.
 func RetryableStatus(code int) bool {
 	switch code {
 	case 408, 429, 500, 502, 503, 504:

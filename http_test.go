@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"math"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
 func TestParseRetryAfter(t *testing.T) {
@@ -32,7 +34,7 @@ func TestParseRetryAfter(t *testing.T) {
 		"Thu, 01 Jan 1970 00:00:00 GMT":          0,
 		"Fri, 31 Dec 9999 23:59:59 GMT":          most,
 	} {
-		got, ok := ParseRetryAfter(value, now)
+		got, ok := backoff.ParseRetryAfter(value, now)
 		require.True(t, ok, "%q", value)
 		require.Equal(t, want, got, "%q", value)
 	}
@@ -41,14 +43,14 @@ func TestParseRetryAfter(t *testing.T) {
 		"Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 PST", "Sunday, 06-Nov-94 08:49:37 PST",
 		"1994-11-06T08:49:37Z", "Sun, 31 Feb 1994 08:49:37 GMT", "120\n",
 	} {
-		got, ok := ParseRetryAfter(value, now)
+		got, ok := backoff.ParseRetryAfter(value, now)
 		require.False(t, ok, "%q", value)
 		require.Zero(t, got, "%q", value)
 	}
 }
 
 // RFC 9110, section 5.6.7: a year of two digits is the last such year not over 50 years ahead.
-func TestParseRetryAfterTwoDigitYears(t *testing.T) {
+func TestParseRetryAfterYears(t *testing.T) {
 	for name, test := range map[string]struct {
 		now   time.Time
 		value string
@@ -62,7 +64,7 @@ func TestParseRetryAfterTwoDigitYears(t *testing.T) {
 		"Go's 69 is in reach": {date(2026, 1, 1), "Tuesday, 01-Jan-69 00:00:00 GMT", date(2069, 1, 1)},
 		"in another zone":     {date(2026, 1, 1).In(time.FixedZone("", -3600)), "Friday, 02-Jan-26 00:00:00 GMT", date(2026, 1, 2)},
 	} {
-		got, ok := ParseRetryAfter(test.value, test.now)
+		got, ok := backoff.ParseRetryAfter(test.value, test.now)
 		require.True(t, ok, name)
 		require.Equal(t, max(0, test.want.Sub(test.now)), got, name)
 	}
@@ -75,7 +77,7 @@ func date(year int, month time.Month, day int) time.Time {
 func TestRetryableStatus(t *testing.T) {
 	var got []int
 	for code := -1; code < 1000; code++ {
-		if RetryableStatus(code) {
+		if backoff.RetryableStatus(code) {
 			got = append(got, code)
 		}
 	}

@@ -1,37 +1,42 @@
 package backoff
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
-// BackOffObserver is a policy that learns from the attempts. The Retry functions tell it how each
-// of them ended, before they ask for the next wait.
+// BackOffObserver is a policy that is told the outcome of each attempt, before it is asked for the
+// next wait. [Retry] and its variants and [Attempts] tell it; a [Ticker] does not know how an
+// attempt ended.
 //
-// An observer is found through any decorators above it that have Unwrap() BackOff; such a
-// decorator must not pass Observe on itself. [Attempts] does not know how its attempts end, and
-// tells nothing: there the loop's body may call Observe. A [Ticker] tells nothing either, and as its
-// goroutine asks for the next wait as soon as a tick is received, nobody else may.
+// An observer is found below decorators that have a method Unwrap() BackOff. Such a decorator must
+// not forward Observe, or it is called twice.
 type BackOffObserver interface {
 	BackOff
 
-	// Observe is called with what the operation returned, nil for a success. It is called once
-	// for each attempt, from the loop's goroutine.
+	// Observe is called once after each attempt with its error; nil means success. Calls are
+	// never concurrent.
 	Observe(err error)
 }
 
-// observe tells every observer in b how an attempt ended, and reports whether there is one.
-func observe(b BackOff, err error) bool {
-	told := false
-	for ; b != nil; b = unwrap(b) {
-		if o, ok := b.(BackOffObserver); ok {
-			o.Observe(err)
-			told = true
-		}
-	}
-	return told
+// participant is a policy of this package that takes part in a loop's decision to retry.
+type participant interface {
+	// prepare is called after a failed attempt, before NextBackOff. The loop waits for at least
+	// floor; a policy that knows it can spread clients above it.
+	prepare(floor time.Duration)
+
+	// abandon is called if the retry is not made after all. It returns the reason if it was this
+	// policy that stopped and has a reason to give, otherwise nil.
+	abandon() error
 }
 
-// deaf reports whether b is one of the policies that observe nothing and wrap nothing. It is what
-// observe would find too, for a tenth of the price.
-func deaf(b BackOff) bool {
+// maxChain is how many policies are looked at from the outermost decorator inwards. A decorator whose
+// Unwrap leads back to itself cannot hang a loop.
+const maxChain = 1000
+
+// plain reports whether b is a policy of this package that wraps nothing and does not take part in
+// decisions. To ask it first is much cheaper than to look for methods that are not there.
+func plain(b BackOff) bool {
 	switch b.(type) {
 	case *ConstantBackOff, *LinearBackOff, *ZeroBackOff, *StopBackOff:
 		return true
@@ -39,7 +44,7 @@ func deaf(b BackOff) bool {
 	return false
 }
 
-// unwrap returns what the decorator b wraps, or nil if b is no decorator.
+// unwrap returns what the decorator b wraps, or nil if b is not a decorator.
 func unwrap(b BackOff) BackOff {
 	if d, ok := b.(interface{ Unwrap() BackOff }); ok {
 		return d.Unwrap()
@@ -47,37 +52,72 @@ func unwrap(b BackOff) BackOff {
 	return nil
 }
 
-// WithRetryIf returns b, stopping at once after an error for which retryable returns false. The
-// loop then returns that error unchanged. It is the counterpart of [Permanent] for a caller who
-// cannot, or would rather not, change the operation.
-//
-// A nil b means [NewExponentialBackOff]. A nil retryable panics. The result is for one loop at a
-// time.
-func WithRetryIf(b BackOff, retryable func(error) bool) BackOff {
-	if retryable == nil {
-		panic("backoff: WithRetryIf called with a nil function")
+// observe tells every observer in b how an attempt ended.
+func observe(b BackOff, err error) {
+	if !plain(b) {
+		observeChain(b, err)
 	}
-	return &retryIfBackOff{BackOff: orDefault(b), retryable: retryable}
 }
 
-type retryIfBackOff struct {
-	BackOff
-	retryable func(error) bool
-	stopped   bool
-}
-
-func (b *retryIfBackOff) Unwrap() BackOff { return b.BackOff }
-
-func (b *retryIfBackOff) Observe(err error) { b.stopped = err != nil && !b.retryable(err) }
-
-func (b *retryIfBackOff) Reset() {
-	b.stopped = false
-	b.BackOff.Reset()
-}
-
-func (b *retryIfBackOff) NextBackOff() time.Duration {
-	if b.stopped {
-		return Stop
+// observeChain asks for this package's own types before it looks for methods.
+func observeChain(b BackOff, err error) {
+	for n := 0; b != nil && n < maxChain; n++ {
+		switch d := b.(type) {
+		case *ExponentialBackOff:
+			return
+		case *contextBackOff:
+			b = d.BackOff
+			continue
+		case *triesBackOff:
+			b = d.BackOff
+			continue
+		case BackOffObserver:
+			d.Observe(err)
+		}
+		b = unwrap(b)
 	}
-	return b.BackOff.NextBackOff()
+}
+
+// prepare tells every participant in b that a decision begins. It returns ctx or, if that is nil, the
+// outermost context in b, or nil if there is none.
+func prepare(b BackOff, floor time.Duration, ctx context.Context) context.Context {
+	for n := 0; b != nil && !plain(b) && n < maxChain; n++ {
+		switch d := b.(type) {
+		case *triesBackOff:
+			b = d.BackOff
+			continue
+		case *contextBackOff:
+			if ctx == nil {
+				ctx = d.ctx
+			}
+			b = d.BackOff
+			continue
+		case BackOffContext:
+			if ctx == nil {
+				ctx = d.Context()
+			}
+			if ctx == nil {
+				ctx = context.Background()
+			}
+		}
+		if p, ok := b.(participant); ok {
+			p.prepare(floor)
+		}
+		b = unwrap(b)
+	}
+	return ctx
+}
+
+// abandon tells every participant in b that the retry is not made. It returns the innermost reason
+// for it.
+func abandon(b BackOff) (reason error) {
+	for n := 0; b != nil && n < maxChain; n++ {
+		if p, ok := b.(participant); ok {
+			if err := p.abandon(); err != nil {
+				reason = err
+			}
+		}
+		b = unwrap(b)
+	}
+	return reason
 }

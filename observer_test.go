@@ -1,193 +1,207 @@
-package backoff
+package backoff_test
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
-// listener is an observer that notes what it is told, and when it is asked.
-type listener struct {
-	BackOff
-	log []string
-}
-
-func (l *listener) Observe(err error) { l.log = append(l.log, fmt.Sprint(err)) }
-
-func (l *listener) NextBackOff() time.Duration {
-	l.log = append(l.log, "asked")
-	return l.BackOff.NextBackOff()
-}
-
-func TestObserverIsToldEveryOutcomeBeforeItIsAsked(t *testing.T) {
+// An observer is told every outcome before it is asked for a wait.
+func TestObserver(t *testing.T) {
+	always := func(error) bool { return true }
 	for name, test := range map[string]struct {
 		outcomes []error
 		want     []string
 	}{
 		"success":           {[]error{nil}, []string{"<nil>"}},
 		"failures":          {[]error{errFailed, io.EOF, nil}, []string{"failed", "asked", "EOF", "asked", "<nil>"}},
-		"permanent":         {[]error{errFailed, Permanent(io.EOF)}, []string{"failed", "asked", "EOF"}},
-		"the policy's stop": {[]error{io.EOF, io.EOF, io.EOF}, []string{"EOF", "asked", "EOF", "asked", "EOF", "asked"}},
+		"permanent":         {[]error{errFailed, backoff.Permanent(io.EOF)}, []string{"failed", "asked", "EOF"}},
+		"the policy's stop": {[]error{io.EOF}, []string{"EOF", "asked", "EOF", "asked", "EOF", "asked"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, wrap := range []func(BackOff) BackOff{
-				func(b BackOff) BackOff { return b },
-				func(b BackOff) BackOff { return foreign{WithContext(foreign{b}, context.Background())} },
-				func(b BackOff) BackOff {
-					always := func(error) bool { return true }
-					return WithMaxRetries(WithBudget(WithRetryIf(b, always), new(Budget)), 9)
+			for _, wrap := range []func(backoff.BackOff) backoff.BackOff{
+				func(b backoff.BackOff) backoff.BackOff { return b },
+				func(b backoff.BackOff) backoff.BackOff {
+					return foreign{backoff.WithContext(foreign{b}, context.Background())}
+				},
+				func(b backoff.BackOff) backoff.BackOff {
+					b = backoff.WithBudget(backoff.WithRetryIf(b, always), new(backoff.Budget))
+					return backoff.WithStopCause(backoff.WithMaxRetries(b, 9), errCause)
 				},
 			} {
-				l := &listener{BackOff: waits(0, 0)}
-				outcomes := test.outcomes
-				_ = Retry(func() error {
-					err := outcomes[0]
-					outcomes = outcomes[1:]
-					return err
-				}, wrap(l))
-				require.Equal(t, test.want, l.log)
+				eachLoop(t, func(t *testing.T, retry retry) {
+					l := &listener{BackOff: waits(0, 0)}
+					operation, _ := results(test.outcomes...)
+					_ = retry(operation, wrap(l))
+					require.Equal(t, test.want, l.log)
+				})
 			}
 		})
 	}
 }
 
-func TestEveryObserverInAChainIsTold(t *testing.T) {
+func TestObserverChain(t *testing.T) {
 	inner := &listener{BackOff: waits(0)}
 	outer := &unwrapping{listener{BackOff: foreign{inner}}}
-	_ = Retry(func() error { return errFailed }, outer)
+	_ = backoff.Retry(func() error { return errFailed }, outer)
 	require.Equal(t, []string{"failed", "asked", "failed", "asked"}, inner.log)
 	require.Equal(t, []string{"failed", "asked", "failed", "asked"}, outer.log)
 }
 
 type unwrapping struct{ listener }
 
-func (u *unwrapping) Unwrap() BackOff { return u.BackOff }
+func (u *unwrapping) Unwrap() backoff.BackOff { return u.BackOff }
 
-func TestWithRetryIfGivesUpAtOnce(t *testing.T) {
-	errs := []error{io.EOF, fmt.Errorf("wrapped: %w", io.EOF), errFailed, io.EOF}
-	isEOF := func(err error) bool { return errors.Is(err, io.EOF) }
-	b := WithRetryIf(&ZeroBackOff{}, isEOF)
-	for range 2 {
-		calls := 0
-		err := Retry(func() error { calls++; return errs[calls-1] }, b)
-		require.Same(t, errFailed, err)
-		require.Equal(t, 3, calls)
+// phased is a decorator that shows its next policy after each wait.
+type phased struct {
+	policies []backoff.BackOff
+	at       int
+}
+
+func (p *phased) Unwrap() backoff.BackOff { return p.policies[p.at] }
+
+func (p *phased) Reset() {
+	p.at = 0
+	for _, b := range p.policies {
+		b.Reset()
 	}
-	calls := 0
-	require.NoError(t, Retry(func() error {
-		if calls++; calls < 3 {
-			return io.EOF
-		}
-		return nil
-	}, b))
 }
 
-func TestWithRetryIfStartsAfreshAfterReset(t *testing.T) {
-	inner := waits(1, 2)
-	b := WithRetryIf(inner, func(error) bool { return false })
-	b.(BackOffObserver).Observe(errFailed)
-	require.Equal(t, Stop, b.NextBackOff())
-	require.Zero(t, inner.next, "the policy below is not asked")
-	b.(BackOffObserver).Observe(nil)
-	require.EqualValues(t, 1, b.NextBackOff())
-	b.(BackOffObserver).Observe(errFailed)
-	b.Reset()
-	require.EqualValues(t, 1, b.NextBackOff())
+func (p *phased) NextBackOff() time.Duration {
+	wait := p.policies[p.at].NextBackOff()
+	p.at = min(p.at+1, len(p.policies)-1)
+	return wait
 }
 
-func TestNilArgumentsOfDecorators(t *testing.T) {
-	require.PanicsWithValue(t, "backoff: WithRetryIf called with a nil function", func() { WithRetryIf(nil, nil) })
-	require.PanicsWithValue(t, "backoff: WithBudget called with a nil budget", func() { WithBudget(nil, nil) })
-	require.Positive(t, WithRetryIf(nil, func(error) bool { return true }).NextBackOff())
-	require.Positive(t, WithBudget(nil, new(Budget)).NextBackOff())
+// A policy that a decorator's Unwrap shows only later in the run is found as well.
+func TestObserverLater(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		l := &listener{BackOff: waits(0, 0)}
+		b := &phased{policies: []backoff.BackOff{&backoff.ZeroBackOff{}, &backoff.ZeroBackOff{}, l}}
+		operation, _ := results(errFailed, errFailed, io.EOF, io.EOF, nil)
+		require.NoError(t, retry(operation, foreign{b}))
+		require.Equal(t, []string{"EOF", "asked", "EOF", "asked", "<nil>"}, l.log)
+
+		b = &phased{policies: []backoff.BackOff{&backoff.ZeroBackOff{}, backoff.WithRetryIf(&backoff.ZeroBackOff{}, isEOF)}}
+		operation, calls := results(errFailed, io.EOF, errFailed)
+		require.Same(t, errFailed, retry(operation, backoff.WithMaxRetries(b, 12)))
+		require.Equal(t, 3, *calls)
+
+		b = &phased{policies: []backoff.BackOff{&backoff.ZeroBackOff{}, backoff.WithContext(&backoff.ZeroBackOff{}, cancelled())}}
+		operation, calls = failing(-1)
+		require.ErrorIs(t, retry(operation, b), context.Canceled, "so is a context")
+		require.Equal(t, 2, *calls)
+
+		budget := new(backoff.Budget)
+		b = &phased{policies: []backoff.BackOff{&backoff.ZeroBackOff{}, backoff.WithBudget(waits(0, 0), budget)}}
+		operation, _ = failing(-1)
+		require.Error(t, retry(operation, b))
+		require.Equal(t, 490, budget.Tokens(), "and a budget")
+	})
 }
 
-// permutations calls f with each order of 0 … n-1.
-func permutations(n int, f func([]int)) {
-	order := make([]int, 0, n)
-	var extend func()
-	extend = func() {
-		if len(order) == n {
-			f(order)
-			return
-		}
-	next:
-		for i := range n {
-			for _, taken := range order {
-				if taken == i {
-					continue next
-				}
-			}
-			order = append(order, i)
-			extend()
-			order = order[:len(order)-1]
-		}
+// An observer can adapt its next wait to the outcome.
+func TestObserverAdapts(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		operation, calls := results(errFailed, errFailed, io.EOF)
+		require.Same(t, io.EOF, retry(operation, &learning{}))
+		require.Equal(t, 3, *calls)
+	})
+}
+
+// learning stops after io.EOF.
+type learning struct{ last error }
+
+func (l *learning) Reset()            {}
+func (l *learning) Observe(err error) { l.last = err }
+
+func (l *learning) NextBackOff() time.Duration {
+	if l.last == io.EOF {
+		return backoff.Stop
 	}
-	extend()
+	return 0
+}
+
+// Every decorator has the method by which contexts, observers and budgets are found.
+func TestUnwrap(t *testing.T) {
+	inner := waits()
+	for _, b := range []backoff.BackOff{
+		backoff.WithContext(inner, context.Background()),
+		backoff.WithMaxRetries(inner, 1),
+		backoff.WithRetryIf(inner, isEOF),
+		backoff.WithBudget(inner, new(backoff.Budget)),
+		backoff.WithStopCause(inner, errCause),
+	} {
+		require.Same(t, inner, b.(interface{ Unwrap() backoff.BackOff }).Unwrap())
+		b.Reset()
+	}
+	require.Equal(t, 5, inner.resets)
 }
 
 // Whatever the order of the decorators: the same calls, the same error, the same charge.
-func TestDecoratorsInAnyOrder(t *testing.T) {
-	done, cancel := context.WithCancel(context.Background())
-	cancel()
-	late, cancelLate := context.WithTimeout(context.Background(), time.Hour)
-	defer cancelLate()
+func TestDecoratorOrder(t *testing.T) {
+	near, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
 	live := context.Background()
-	poor := Budget{Capacity: 12}
 	for name, test := range map[string]struct {
-		ctx    context.Context
-		budget *Budget
-		wait   time.Duration
-		fatal  int // the call whose error is not retryable
-		calls  int
-		spent  int
-		ends   error
+		ctx      context.Context
+		capacity int
+		asked    time.Duration
+		fatal    int // the call whose error is not retryable
+		calls    int
+		spent    int
+		ends     error
 	}{
-		"retries used up":     {live, &Budget{}, 0, 0, 5, 20, errFailed},
-		"not retryable":       {live, &Budget{}, 0, 3, 3, 10, io.EOF},
-		"budget used up":      {live, &poor, 0, 0, 3, 10, errFailed},
-		"context done":        {done, &Budget{}, 0, 0, 1, 0, context.Canceled},
-		"deadline too near":   {late, &Budget{}, 2 * time.Hour, 0, 1, 0, context.DeadlineExceeded},
-		"first not retryable": {live, &Budget{}, 0, 1, 1, 0, io.EOF},
+		"retries used up":     {live, 0, 0, 0, 5, 20, errFailed},
+		"not retryable":       {live, 0, 0, 3, 3, 10, io.EOF},
+		"budget used up":      {live, 12, 0, 0, 3, 10, backoff.ErrBudgetExhausted},
+		"context done":        {cancelled(), 0, 0, 0, 1, 0, context.Canceled},
+		"deadline too near":   {near, 0, 2 * time.Hour, 0, 1, 0, context.DeadlineExceeded},
+		"first not retryable": {live, 0, 0, 1, 1, 0, io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {
 			orders := 0
-			permutations(5, func(order []int) {
+			permutations(6, func(order []int) {
 				orders++
-				budget := &Budget{Capacity: test.budget.Capacity}
-				full := budget.Tokens()
-				var b BackOff = NewConstantBackOff(test.wait)
-				for _, i := range order {
-					switch i {
-					case 0:
-						b = WithContext(b, test.ctx)
-					case 1:
-						b = WithMaxRetries(b, 4)
-					case 2:
-						b = WithRetryIf(b, func(err error) bool { return err != io.EOF })
-					case 3:
-						b = WithBudget(b, budget)
-					case 4:
-						b = foreign{b}
+				for _, retry := range []retry{backoff.Retry, attempt} {
+					budget := &backoff.Budget{Capacity: test.capacity}
+					full := budget.Tokens()
+					var b backoff.BackOff = &backoff.ZeroBackOff{}
+					for _, i := range order {
+						switch i {
+						case 0:
+							b = backoff.WithContext(b, test.ctx)
+						case 1:
+							b = backoff.WithMaxRetries(b, 4)
+						case 2:
+							b = backoff.WithRetryIf(b, func(err error) bool { return !isEOF(err) })
+						case 3:
+							b = backoff.WithBudget(b, budget)
+						case 4:
+							b = foreign{b}
+						case 5:
+							b = backoff.WithStopCause(b, errCause)
+						}
+					}
+					calls := 0
+					err := retry(func() error {
+						if calls++; calls == test.fatal {
+							return io.EOF
+						}
+						return backoff.RetryAfter(errFailed, test.asked)
+					}, b)
+					if test.calls != calls || !errors.Is(err, test.ends) || test.spent != full-budget.Tokens() {
+						require.Fail(t, "another end", "order %v: %d calls, %v, %d spent", order, calls, err, full-budget.Tokens())
 					}
 				}
-				calls := 0
-				err := Retry(func() error {
-					if calls++; calls == test.fatal {
-						return io.EOF
-					}
-					return errFailed
-				}, b)
-				require.Equal(t, test.calls, calls, "%v", order)
-				require.ErrorIs(t, err, test.ends, "%v", order)
-				require.Equal(t, test.spent, full-budget.Tokens(), "%v", order)
 			})
-			require.Equal(t, 120, orders)
+			require.Equal(t, 720, orders)
 		})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Default values of [ExponentialBackOff]'s fields, as set by [NewExponentialBackOff].
+// Defaults for the fields of [ExponentialBackOff], as [NewExponentialBackOff] sets them.
 const (
 	DefaultInitialInterval     = 500 * time.Millisecond
 	DefaultRandomizationFactor = 0.5
@@ -17,8 +17,9 @@ const (
 // ExponentialBackOffOpts is an option for [NewExponentialBackOff].
 type ExponentialBackOffOpts func(*ExponentialBackOff)
 
-// NewExponentialBackOff returns an [ExponentialBackOff] with the default values, changed by opts,
-// and Reset.
+// NewExponentialBackOff returns an [ExponentialBackOff] with the default values and then opts
+// applied. Its elapsed time starts when a loop begins, since every loop calls Reset, or at the first
+// NextBackOff.
 func NewExponentialBackOff(opts ...ExponentialBackOffOpts) *ExponentialBackOff {
 	b := &ExponentialBackOff{
 		InitialInterval:     DefaultInitialInterval,
@@ -32,7 +33,6 @@ func NewExponentialBackOff(opts ...ExponentialBackOffOpts) *ExponentialBackOff {
 	for _, opt := range opts {
 		opt(b)
 	}
-	b.Reset()
 	return b
 }
 

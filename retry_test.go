@@ -1,4 +1,4 @@
-package backoff
+package backoff_test
 
 import (
 	"errors"
@@ -7,42 +7,46 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
-func TestRetryCallsUntilSuccess(t *testing.T) {
-	for failures := range 4 {
-		operation, calls := failing(failures)
-		require.NoError(t, Retry(operation, &ZeroBackOff{}))
-		require.Equal(t, failures+1, *calls)
-	}
+func TestRetry(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		for failures := range 4 {
+			operation, calls := failing(failures)
+			require.NoError(t, retry(operation, &backoff.ZeroBackOff{}))
+			require.Equal(t, failures+1, *calls)
+		}
+	})
 }
 
 // Each of the six functions resets the policy, retries, and returns value and error.
-func TestAllSixFunctions(t *testing.T) {
-	type data = OperationWithData[int]
-	withoutData := func(retry func(Operation, BackOff, Notify) error) func(data, BackOff, Notify) (int, error) {
-		return func(o data, b BackOff, n Notify) (value int, err error) {
+func TestRetryVariants(t *testing.T) {
+	type data = backoff.OperationWithData[int]
+	withoutData := func(retry func(backoff.Operation, backoff.BackOff, backoff.Notify) error) func(data, backoff.BackOff, backoff.Notify) (int, error) {
+		return func(o data, b backoff.BackOff, n backoff.Notify) (value int, err error) {
 			err = retry(func() (err error) { value, err = o(); return err }, b, n)
 			return value, err
 		}
 	}
 	for name, test := range map[string]struct {
-		retry    func(data, BackOff, Notify) (int, error)
+		retry    func(data, backoff.BackOff, backoff.Notify) (int, error)
 		notifies bool
 	}{
-		"Retry": {withoutData(func(o Operation, b BackOff, _ Notify) error {
-			return Retry(o, b)
+		"Retry": {withoutData(func(o backoff.Operation, b backoff.BackOff, _ backoff.Notify) error {
+			return backoff.Retry(o, b)
 		}), false},
-		"RetryWithData": {func(o data, b BackOff, _ Notify) (int, error) {
-			return RetryWithData(o, b)
+		"RetryWithData": {func(o data, b backoff.BackOff, _ backoff.Notify) (int, error) {
+			return backoff.RetryWithData(o, b)
 		}, false},
-		"RetryNotify":         {withoutData(RetryNotify), true},
-		"RetryNotifyWithData": {RetryNotifyWithData[int], true},
-		"RetryNotifyWithTimer": {withoutData(func(o Operation, b BackOff, n Notify) error {
-			return RetryNotifyWithTimer(o, b, n, nil)
+		"RetryNotify":         {withoutData(backoff.RetryNotify), true},
+		"RetryNotifyWithData": {backoff.RetryNotifyWithData[int], true},
+		"RetryNotifyWithTimer": {withoutData(func(o backoff.Operation, b backoff.BackOff, n backoff.Notify) error {
+			return backoff.RetryNotifyWithTimer(o, b, n, nil)
 		}), true},
-		"RetryNotifyWithTimerAndData": {func(o data, b BackOff, n Notify) (int, error) {
-			return RetryNotifyWithTimerAndData(o, b, n, nil)
+		"RetryNotifyWithTimerAndData": {func(o data, b backoff.BackOff, n backoff.Notify) (int, error) {
+			return backoff.RetryNotifyWithTimerAndData(o, b, n, nil)
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,48 +76,75 @@ func TestAllSixFunctions(t *testing.T) {
 
 			value, notified, err = run(9, waits(1, 2, 3))
 			require.Same(t, errFailed, err)
-			require.Equal(t, 4, value, "the last call's value stands beside its error")
+			require.Equal(t, 4, value, "the last call's value comes with its error")
 			require.Equal(t, 3, notified)
+
+			_, err = test.retry(func() (int, error) { return 0, backoff.Permanent(errFailed) }, waits(1), nil)
+			require.Same(t, errFailed, err, "a nil notify is none")
+			value, err = test.retry(func() (int, error) { return 7, nil }, nil, nil)
+			require.NoError(t, err)
+			require.Equal(t, 7, value)
 		})
 	}
 }
 
-func TestPolicyStopsWithTheLastErrorUnchanged(t *testing.T) {
+// The policy stops: the last error is returned unchanged.
+func TestRetryLastError(t *testing.T) {
 	errs := []error{errors.New("first"), errors.New("second"), errors.New("last")}
-	calls := 0
-	err := Retry(func() error { calls++; return errs[calls-1] }, waits(0, 0))
-	require.Same(t, errs[2], err)
+	eachLoop(t, func(t *testing.T, retry retry) {
+		operation, calls := results(errs...)
+		require.Same(t, errs[2], retry(operation, waits(0, 0)))
+		require.Equal(t, 3, *calls)
+	})
 }
 
-func TestTwoRetriesWithOnePolicyBehaveAlike(t *testing.T) {
-	b := WithMaxRetries(NewExponentialBackOff(WithInitialInterval(0)), 3)
+// Two loops one after the other on the same policy behave identically.
+func TestRetryTwice(t *testing.T) {
+	b := backoff.WithMaxRetries(backoff.NewExponentialBackOff(backoff.WithInitialInterval(0)), 3)
 	for range 2 {
-		operation, calls := failing(-1)
-		require.Same(t, errFailed, Retry(operation, b))
-		require.Equal(t, 4, *calls)
+		eachLoop(t, func(t *testing.T, retry retry) {
+			operation, calls := failing(-1)
+			require.Same(t, errFailed, retry(operation, b))
+			require.Equal(t, 4, *calls)
+		})
 	}
 }
 
-func TestPanicOfTheOperationPassesThrough(t *testing.T) {
+// A panic passes through, and so does runtime.Goexit. The timer is stopped.
+func TestRetryPanic(t *testing.T) {
 	timer := new(instantTimer)
 	calls := 0
 	require.PanicsWithValue(t, "boom", func() {
-		_ = RetryNotifyWithTimer(func() error {
+		_ = backoff.RetryNotifyWithTimer(func() error {
 			if calls++; calls == 2 {
 				panic("boom")
 			}
 			return errFailed
-		}, &ZeroBackOff{}, nil, timer)
+		}, &backoff.ZeroBackOff{}, nil, timer)
 	})
 	require.Equal(t, 1, timer.stops)
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = backoff.RetryNotifyWithTimer(func() error {
+			runtime.Goexit()
+			return nil
+		}, &backoff.ZeroBackOff{}, nil, timer)
+	}()
+	<-done
+	require.Equal(t, 2, timer.stops)
 }
 
-func TestAMillionFailuresKeepConstantMemory(t *testing.T) {
-	operation, calls := failing(1_000_000)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	require.NoError(t, Retry(operation, &ZeroBackOff{}))
-	runtime.ReadMemStats(&after)
-	require.Equal(t, 1_000_001, *calls)
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<10))
+// A million failing attempts keep constant memory.
+func TestRetryMemory(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		operation, calls := failing(1_000_000)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		require.NoError(t, retry(operation, &backoff.ZeroBackOff{}))
+		runtime.ReadMemStats(&after)
+		require.Equal(t, 1_000_001, *calls)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<10))
+	})
 }

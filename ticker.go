@@ -1,13 +1,13 @@
 package backoff
 
 import (
-	"context"
+	"errors"
 	"sync"
 	"time"
 )
 
-// Ticker delivers attempts on a channel: a tick for each attempt, and between them the waits of a
-// policy. It is for select loops; where nothing else is waited for, [Retry] is simpler.
+// Ticker delivers a tick for each attempt on a channel, separated by the waits of a policy. Use it
+// in select loops; otherwise [Retry] is simpler.
 //
 // C is closed when there are no more ticks, and a closed channel is always ready to receive. In a
 // select loop, take the second value and set the channel to nil:
@@ -26,81 +26,96 @@ import (
 //		}
 //	}
 //
-// Stop the ticker when it is no longer needed: until then a goroutine waits for the next tick to be
-// received. A context given with [WithContext] ends that goroutine too, once the first tick has
-// been received.
+// The wait starts when a tick is received, not when the attempt ends. So attempts that take longer
+// than the waits follow each other without a pause. Where the wait should start after the attempt,
+// drive the policy by hand:
 //
-// A Ticker may be used by any number of goroutines. Its policy belongs to it alone until C is
-// closed.
+//	next := time.After(0)
+//	for {
+//		select {
+//		case <-next:
+//			if attempt() == nil {
+//				return
+//			}
+//			wait := policy.NextBackOff()
+//			if wait < 0 {
+//				return
+//			}
+//			next = time.After(wait)
+//		case job := <-jobs:
+//			// other work
+//		}
+//	}
+//
+// Call Stop when done: until then a goroutine waits to send. A context given with [WithContext] also
+// ends it, once the first tick has been received. C does not say why it was closed; ask the
+// context's Err. A wait that will outlast the context's deadline is begun nonetheless.
+//
+// A Ticker is safe for concurrent use. Do not use its policy elsewhere until C is closed.
 type Ticker struct {
 	// C delivers the ticks. It is unbuffered, and is closed once: when the policy stops, when the
 	// context is done, or after Stop.
 	C <-chan time.Time
 
-	c     chan<- time.Time
-	b     BackOff
-	ctx   context.Context
-	timer Timer
-	stop  chan struct{}
-	once  sync.Once
+	c    chan<- time.Time
+	stop chan struct{}
+	once sync.Once
 }
 
-// NewTicker returns a Ticker whose waits are those of b. It is shorthand for [NewTickerWithTimer]
-// with a nil timer.
+// NewTicker returns a Ticker with the waits of b. It is like [NewTickerWithTimer] with a nil timer.
 func NewTicker(b BackOff) *Ticker {
 	return NewTickerWithTimer(b, nil)
 }
 
-// NewTickerWithTimer resets b and returns a Ticker whose waits are those of b, measured by timer.
+// NewTickerWithTimer resets b and returns a [Ticker] with the waits of b, measured by timer. The
+// timer is stopped when the ticker ends.
 //
-// The first tick comes at once, and it comes even if b's context is done. Each further wait starts
-// when a tick has been received. The value of a tick is the time at which its wait was over.
+// The first tick comes at once, even if b's context is done. The value of a later tick is the time
+// at which its wait ended.
 //
-// A nil b means [NewExponentialBackOff], a nil timer the wall's time.
+// A nil b means [NewExponentialBackOff], a nil timer the default one.
 func NewTickerWithTimer(b BackOff, timer Timer) *Ticker {
 	b = orDefault(b)
-	if timer == nil {
-		timer = new(defaultTimer)
-	}
 	c := make(chan time.Time)
-	t := &Ticker{C: c, c: c, b: b, ctx: contextOf(b), timer: timer, stop: make(chan struct{})}
+	t := &Ticker{C: c, c: c, stop: make(chan struct{})}
 	b.Reset()
-	go t.run()
+	go t.run(b, timer)
 	return t
 }
 
-// Stop turns the ticker off: its channel is closed and its goroutine ends. Calls after the first
-// do nothing. Any goroutine may call it.
-//
-// A tick that is offered when Stop is called is taken back, also if a receiver comes an instant
-// later. Only where both come between the goroutine's last look at Stop and its offer may the
-// receiver still get that one tick; no other follows it.
+// Stop ends the ticker. Shortly after it, C is closed and the ticker's goroutine ends. Stop may be
+// called more than once, and from any goroutine. A receiver that races with Stop may still get one
+// tick, and no more.
 func (t *Ticker) Stop() {
 	t.once.Do(func() { close(t.stop) })
 }
 
-func (t *Ticker) run() {
+// errUnknown stands for the outcome of an attempt, which a Ticker does not know.
+var errUnknown = errors.New("backoff: unknown")
+
+func (t *Ticker) run(b BackOff, timer Timer) {
 	defer close(t.c)
-	defer t.timer.Stop()
+	if timer != nil {
+		defer timer.Stop()
+	}
 	tick := time.Now()
+	l := loop{policy: b, timer: timer, stopped: t.stop, tick: &tick}
 	// The first tick is promised whatever the context says, so it is not asked.
-	for sent := t.send(tick, nil); sent; sent = t.send(tick, t.ctx.Done()) {
-		if t.ctx.Err() != nil {
+	for sent := t.send(tick, nil); sent; sent = t.send(tick, l.done()) {
+		wait, err := l.next(errUnknown)
+		if err != nil {
 			return
 		}
-		wait := t.b.NextBackOff()
-		if wait < 0 {
-			return
-		}
-		var ok bool
-		if tick, ok = t.wait(wait); !ok {
+		tick = time.Now() // for a wait of zero, which needs no timer
+		if l.wait(wait, errUnknown) != nil {
 			return
 		}
 	}
+	abandon(b)
 }
 
-// send offers tick until it is received, and reports whether it was. done or a stop that has come
-// already goes first, though select would choose at random.
+// send offers tick until it is received, and reports whether it was. A stop or a done context that
+// is there already wins; select alone would choose at random.
 func (t *Ticker) send(tick time.Time, done <-chan struct{}) bool {
 	select {
 	case <-t.stop:
@@ -117,23 +132,4 @@ func (t *Ticker) send(tick time.Time, done <-chan struct{}) bool {
 	case <-done:
 		return false
 	}
-}
-
-// wait waits for d, and returns the time at its end and whether there is to be a tick.
-func (t *Ticker) wait(d time.Duration) (time.Time, bool) {
-	if _, ok := t.timer.(*defaultTimer); ok && d == 0 {
-		return time.Now(), true
-	}
-	t.timer.Start(d)
-	c := t.timer.C()
-	if c == nil { // v4 ended here too, and there are tests that rely on it
-		return time.Time{}, false
-	}
-	select {
-	case tick := <-c:
-		return tick, true
-	case <-t.stop:
-	case <-t.ctx.Done():
-	}
-	return time.Time{}, false
 }

@@ -1,19 +1,22 @@
 //go:build go1.25
 
-package backoff
+package backoff_test
 
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
 // receive takes ticks until the channel is closed, and returns the time of each.
-func receive(ticker *Ticker) []time.Duration {
+func receive(ticker *backoff.Ticker) []time.Duration {
 	start := time.Now()
 	var ticks []time.Duration
 	for range ticker.C {
@@ -22,24 +25,24 @@ func receive(ticker *Ticker) []time.Duration {
 	return ticks
 }
 
-func TestTickerTicksAtOnceAndAfterEachWait(t *testing.T) {
+func TestTicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ticker := NewTicker(waits(time.Second, 0, time.Minute))
+		ticker := backoff.NewTicker(waits(time.Second, 0, time.Minute))
 		require.Equal(t, []time.Duration{0, time.Second, time.Second, 61 * time.Second}, receive(ticker))
 	})
 }
 
-func TestTickerTicksOnceWhenThePolicyStops(t *testing.T) {
+func TestTickerPolicyStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, wait := range []time.Duration{Stop, -time.Hour} {
-			require.Len(t, receive(NewTicker(NewConstantBackOff(wait))), 1)
+		for _, wait := range []time.Duration{backoff.Stop, -time.Hour} {
+			require.Len(t, receive(backoff.NewTicker(backoff.NewConstantBackOff(wait))), 1)
 		}
 	})
 }
 
-func TestTickerWaitsFromTheMomentATickIsReceived(t *testing.T) {
+func TestTickerWaitStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ticker := NewTicker(NewConstantBackOff(time.Second))
+		ticker := backoff.NewTicker(backoff.NewConstantBackOff(time.Second))
 		defer ticker.Stop()
 		start := time.Now()
 		time.Sleep(time.Minute)
@@ -48,37 +51,37 @@ func TestTickerWaitsFromTheMomentATickIsReceived(t *testing.T) {
 	})
 }
 
-func TestTickerTicksOnceEvenIfTheContextIsDone(t *testing.T) {
+func TestTickerContextDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for _, b := range []BackOff{
-			WithContext(&ZeroBackOff{}, ctx),
-			WithMaxRetries(mine{&ZeroBackOff{}, ctx}, 5),
+		for _, b := range []backoff.BackOff{
+			backoff.WithContext(&backoff.ZeroBackOff{}, ctx),
+			backoff.WithMaxRetries(mine{&backoff.ZeroBackOff{}, ctx}, 5),
 		} {
-			ticker := NewTicker(b)
+			ticker := backoff.NewTicker(b)
 			synctest.Wait()
 			require.Len(t, receive(ticker), 1)
 		}
 	})
 }
 
-func TestTickerEndsWithItsContext(t *testing.T) {
+func TestTickerContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		ticker := NewTicker(foreign{WithContext(NewConstantBackOff(40*time.Second), ctx)})
+		ticker := backoff.NewTicker(foreign{backoff.WithContext(backoff.NewConstantBackOff(40*time.Second), ctx)})
 		require.Equal(t, []time.Duration{0, 40 * time.Second}, receive(ticker))
 		require.Equal(t, time.Minute, time.Since(start))
 	})
 }
 
-func TestTickerEndsWithItsContextInABlockedSend(t *testing.T) {
+func TestTickerContextBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		policy := waits(0, 0, 0)
-		ticker := NewTicker(WithContext(policy, ctx))
+		ticker := backoff.NewTicker(backoff.WithContext(policy, ctx))
 		<-ticker.C
 		synctest.Wait()
 		cancel()
@@ -94,7 +97,7 @@ func TestTickerStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				policy := waits(0, time.Second, time.Second)
-				ticker := NewTicker(policy)
+				ticker := backoff.NewTicker(policy)
 				for range received {
 					<-ticker.C
 				}
@@ -111,14 +114,14 @@ func TestTickerStop(t *testing.T) {
 
 // The stop or the context's end comes while the tick is on its way, and a receiver is waiting: all
 // is ready at once, and select alone would choose at random.
-func TestTickerOffersNoTickAfterItsEnd(t *testing.T) {
+func TestTickerNoTickAfterEnd(t *testing.T) {
 	for name, stops := range map[string]bool{"stop": true, "context": false} {
 		t.Run(name, func(t *testing.T) {
-			for range 1000 {
+			for range 300 {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, end := context.WithCancel(t.Context())
 					timer := new(cancellingTimer)
-					ticker := NewTickerWithTimer(WithContext(&ZeroBackOff{}, ctx), timer)
+					ticker := backoff.NewTickerWithTimer(backoff.WithContext(&backoff.ZeroBackOff{}, ctx), timer)
 					if stops {
 						end = ticker.Stop
 					}
@@ -130,9 +133,9 @@ func TestTickerOffersNoTickAfterItsEnd(t *testing.T) {
 	}
 }
 
-func TestTickerStopFromManyGoroutines(t *testing.T) {
+func TestTickerStopRace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ticker := NewTicker(&ZeroBackOff{})
+		ticker := backoff.NewTicker(&backoff.ZeroBackOff{})
 		var group sync.WaitGroup
 		for range 100 {
 			group.Go(ticker.Stop)
@@ -145,13 +148,13 @@ func TestTickerStopFromManyGoroutines(t *testing.T) {
 	})
 }
 
-func TestAThousandAbandonedTickersLeaveNoGoroutine(t *testing.T) {
+func TestTickerLeak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		for i := range 1000 {
 			// Some are abandoned in a wait, others with a second tick on offer.
-			b := NewConstantBackOff(time.Duration(i%2) * time.Hour)
-			<-NewTicker(WithContext(b, ctx)).C
+			b := backoff.NewConstantBackOff(time.Duration(i%2) * time.Hour)
+			<-backoff.NewTicker(backoff.WithContext(b, ctx)).C
 		}
 		synctest.Wait()
 		cancel()
@@ -159,37 +162,190 @@ func TestAThousandAbandonedTickersLeaveNoGoroutine(t *testing.T) {
 	})
 }
 
-func TestTickerWithTimer(t *testing.T) {
+func TestTickerTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		timer := new(instantTimer)
-		ticker := NewTickerWithTimer(waits(time.Hour, 0, 1), timer)
+		ticker := backoff.NewTickerWithTimer(waits(time.Hour, 0, 1), timer)
 		require.Equal(t, []time.Duration{0, 0, 0, 0}, receive(ticker))
 		require.Equal(t, []time.Duration{time.Hour, 0, 1}, timer.started)
 		require.Equal(t, 1, timer.stops)
 	})
 }
 
-func TestTickerEndsIfItsTimerHasNoChannel(t *testing.T) {
+func TestTickerTimerWithoutChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		require.Len(t, receive(NewTickerWithTimer(&ZeroBackOff{}, new(deafTimer))), 1)
+		timer := new(nilTimer)
+		require.Len(t, receive(backoff.NewTickerWithTimer(&backoff.ZeroBackOff{}, timer)), 1)
+		require.Equal(t, 1, timer.stops)
 	})
 }
 
-func TestTickerWithNilPolicyAndTimer(t *testing.T) {
+func TestTickerNil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ticker := NewTickerWithTimer(nil, nil)
+		ticker := backoff.NewTickerWithTimer(nil, nil)
 		<-ticker.C
 		start := time.Now()
 		<-ticker.C
-		require.GreaterOrEqual(t, time.Since(start), DefaultInitialInterval/2)
+		require.GreaterOrEqual(t, time.Since(start), backoff.DefaultInitialInterval/2)
 		ticker.Stop()
 	})
 }
 
-func TestTickerResetsItsPolicyOnce(t *testing.T) {
+func TestTickerReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := waits(1, 2)
-		receive(NewTicker(b))
+		receive(backoff.NewTicker(b))
 		require.Equal(t, 1, b.resets)
+	})
+}
+
+// A wait that will outlast the deadline is begun nonetheless: a closed channel says no reason, and
+// programs ask the context's Err after it.
+func TestTickerDeadline(t *testing.T) {
+	for _, policy := range []*scripted{waits(time.Hour), waits(1, time.Hour)} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			start := time.Now()
+			ticker := backoff.NewTicker(backoff.WithContext(policy, ctx))
+			require.Len(t, receive(ticker), len(policy.waits))
+			require.Equal(t, time.Minute, time.Since(start))
+			require.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
+		})
+	}
+}
+
+// The first tick is offered until it is received, whatever the context says.
+func TestTickerFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		ticker := backoff.NewTicker(backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
+		time.Sleep(time.Hour)
+		_, ok := <-ticker.C
+		require.True(t, ok)
+		_, ok = <-ticker.C
+		require.False(t, ok)
+		require.Zero(t, cap(ticker.C))
+	})
+}
+
+// A custom timer is used for every wait, is stopped when the ticker ends, and gives way to Stop and
+// the context.
+func TestTickerTimerStop(t *testing.T) {
+	for name, stops := range map[string]bool{"stop": true, "context": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				timer := new(brokenTimer)
+				ticker := backoff.NewTickerWithTimer(backoff.WithContext(waits(0), ctx), timer)
+				<-ticker.C
+				synctest.Wait()
+				if stops {
+					ticker.Stop()
+				} else {
+					cancel()
+				}
+				_, ok := <-ticker.C
+				require.False(t, ok)
+				require.Equal(t, []time.Duration{0}, timer.started)
+				require.Equal(t, 1, timer.stops)
+			})
+		})
+	}
+}
+
+// A Stop that comes first wins over a receiver that comes later.
+func TestTickerStopFirst(t *testing.T) {
+	for range 300 {
+		synctest.Test(t, func(t *testing.T) {
+			ticker := backoff.NewTicker(&backoff.ZeroBackOff{})
+			ticker.Stop()
+			_, ok := <-ticker.C
+			require.False(t, ok)
+		})
+	}
+}
+
+// A context that is done ends a ticker even if it breaks its contract and has no error.
+func TestTickerContextSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		done := merged{t.Context(), make(chan struct{})}
+		close(done.done)
+		for _, wait := range []time.Duration{0, time.Hour} {
+			require.Len(t, receive(backoff.NewTicker(backoff.WithContext(backoff.NewConstantBackOff(wait), silent{done}))), 1)
+		}
+	})
+}
+
+// A retry of a Ticker that is not made costs no budget: the ticker is stopped, or its context ends,
+// while it waits or offers a tick.
+func TestTickerBudget(t *testing.T) {
+	for name, test := range map[string]struct {
+		policy   *scripted
+		received int
+		stops    bool
+		spent    int
+	}{
+		"stop before the first tick": {waits(time.Hour), 0, true, 0},
+		"stop in a wait":             {waits(time.Hour), 1, true, 0},
+		"stop in a later wait":       {waits(0, time.Hour), 2, true, 5},
+		"stop in a blocked send":     {waits(0, 0), 1, true, 0},
+		"stop in a later send":       {waits(1, 0), 2, true, 5},
+		"context in a wait":          {waits(time.Hour), 1, false, 0},
+		"context in a later wait":    {waits(0, time.Hour), 2, false, 5},
+		"context in a blocked send":  {waits(0, 0), 1, false, 0},
+		"policy stops":               {waits(0), 2, true, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				budget := new(backoff.Budget)
+				for range 3 {
+					ctx, cancel := context.WithCancel(t.Context())
+					ticker := backoff.NewTicker(backoff.WithContext(backoff.WithBudget(test.policy, budget), ctx))
+					for range test.received {
+						<-ticker.C
+					}
+					synctest.Wait()
+					if test.stops {
+						ticker.Stop()
+					} else {
+						cancel()
+					}
+					_, ok := <-ticker.C
+					require.False(t, ok)
+					cancel()
+				}
+				require.Equal(t, 500-3*test.spent, budget.Tokens())
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		require.Len(t, receive(backoff.NewTicker(backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: 12}))), 3)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		budget := new(backoff.Budget)
+		require.Len(t, receive(backoff.NewTicker(vetoing{foreign{backoff.WithBudget(&backoff.ZeroBackOff{}, budget)}})), 1)
+		require.Equal(t, 500, budget.Tokens())
+	})
+}
+
+// Several goroutines may receive; each tick goes to one of them.
+func TestTickerShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ticker := backoff.NewTicker(backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 99))
+		var group sync.WaitGroup
+		var ticks atomic.Int64
+		for range 10 {
+			group.Go(func() {
+				for range ticker.C {
+					ticks.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		ticker.Stop()
+		require.EqualValues(t, 100, ticks.Load())
 	})
 }

@@ -2,11 +2,10 @@ package backoff
 
 import "time"
 
-// WithMaxRetries returns b with a limit: NextBackOff stops once it has been asked more than max
-// times since Reset. A loop then makes at most max+1 attempts, the first and max retries; with a
-// max of 0 it does not retry.
+// WithMaxRetries limits b to max retries: a loop makes at most max+1 attempts. Zero means no
+// retries.
 //
-// A nil b means [NewExponentialBackOff]. The result is for one loop at a time.
+// A nil b means [NewExponentialBackOff]. The result holds the state of one loop.
 func WithMaxRetries(b BackOff, max uint64) BackOff {
 	return &triesBackOff{BackOff: orDefault(b), max: max}
 }

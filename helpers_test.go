@@ -1,0 +1,391 @@
+package backoff_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+)
+
+var (
+	errFailed = errors.New("failed")
+	errCause  = errors.New("shutting down")
+)
+
+// failing returns an operation that fails n times with errFailed, forever if n is negative, and the
+// count of its calls.
+func failing(n int) (backoff.Operation, *int) {
+	calls := new(int)
+	return func() error {
+		*calls++
+		if n >= 0 && *calls > n {
+			return nil
+		}
+		return errFailed
+	}, calls
+}
+
+// failingAgain returns an operation that fails n times, succeeds once, and starts over.
+func failingAgain(n int) backoff.Operation {
+	calls := 0
+	return func() error {
+		if calls++; calls <= n {
+			return errFailed
+		}
+		calls = 0
+		return nil
+	}
+}
+
+// results returns an operation that returns errs one after the other, then the last one again.
+func results(errs ...error) (backoff.Operation, *int) {
+	calls := new(int)
+	return func() error {
+		*calls++
+		return errs[min(*calls, len(errs))-1]
+	}, calls
+}
+
+type retry = func(backoff.Operation, backoff.BackOff) error
+
+// eachLoop runs test with each of the two loops that return an error.
+func eachLoop(t *testing.T, test func(t *testing.T, retry retry)) {
+	t.Helper()
+	t.Run("Retry", func(t *testing.T) { test(t, backoff.Retry) })
+	t.Run("Attempts", func(t *testing.T) { test(t, attempt) })
+}
+
+// attempt is Retry as a range over Attempts.
+func attempt(o backoff.Operation, b backoff.BackOff) (err error) {
+	for range backoff.Attempts(b, &err) {
+		err = o()
+	}
+	return err
+}
+
+// waits returns a policy with these waits, which then stops.
+func waits(ds ...time.Duration) *scripted { return &scripted{waits: ds} }
+
+type scripted struct {
+	waits  []time.Duration
+	next   int
+	resets int
+}
+
+func (s *scripted) Reset() { s.next, s.resets = 0, s.resets+1 }
+
+func (s *scripted) NextBackOff() time.Duration {
+	if s.next >= len(s.waits) {
+		return backoff.Stop
+	}
+	s.next++
+	return s.waits[s.next-1]
+}
+
+// asking is a policy that calls a function for each wait.
+type asking func() time.Duration
+
+func (a asking) Reset() {}
+
+func (a asking) NextBackOff() time.Duration { return a() }
+
+type (
+	// foreign is a decorator as a user would write it.
+	foreign struct{ backoff.BackOff }
+
+	// opaque is a decorator without Unwrap.
+	opaque struct{ backoff.BackOff }
+
+	// vetoing is a decorator that asks the policy below and then stops.
+	vetoing struct{ foreign }
+
+	// endless is a decorator whose Unwrap returns the decorator itself.
+	endless struct{ backoff.BackOff }
+
+	// mine is a BackOffContext as a user would write it. It does not look at its context itself.
+	mine struct {
+		backoff.BackOff
+		ctx context.Context
+	}
+)
+
+func (f foreign) Unwrap() backoff.BackOff { return f.BackOff }
+
+func (v vetoing) NextBackOff() time.Duration {
+	v.BackOff.NextBackOff()
+	return backoff.Stop
+}
+
+func (e *endless) Unwrap() backoff.BackOff { return e }
+
+func (m mine) Context() context.Context { return m.ctx }
+
+func (m mine) Unwrap() backoff.BackOff { return m.BackOff }
+
+// fallback is a decorator that goes on with a second policy when the first one stops.
+type fallback struct {
+	foreign
+	second backoff.BackOff
+	asks   bool // asks the first policy each time, even after it has stopped
+	fell   bool
+}
+
+func (f *fallback) Reset() {
+	f.fell = false
+	f.BackOff.Reset()
+	f.second.Reset()
+}
+
+func (f *fallback) NextBackOff() time.Duration {
+	if !f.fell || f.asks {
+		if wait := f.BackOff.NextBackOff(); wait >= 0 {
+			return wait
+		}
+		f.fell = true
+	}
+	return f.second.NextBackOff()
+}
+
+// listener is an observer that notes what it is told, and when it is asked.
+type listener struct {
+	backoff.BackOff
+	log []string
+}
+
+func (l *listener) Observe(err error) { l.log = append(l.log, fmt.Sprint(err)) }
+
+func (l *listener) NextBackOff() time.Duration {
+	l.log = append(l.log, "asked")
+	return l.BackOff.NextBackOff()
+}
+
+// instantTimer is a Timer whose waits are over at once, and which counts its calls.
+type instantTimer struct {
+	started []time.Duration
+	stops   int
+}
+
+func (i *instantTimer) Start(d time.Duration) { i.started = append(i.started, d) }
+
+func (i *instantTimer) Stop() { i.stops++ }
+
+func (i *instantTimer) C() <-chan time.Time {
+	c := make(chan time.Time, 1)
+	c <- time.Time{}
+	return c
+}
+
+// nilTimer is a Timer without a channel.
+type nilTimer struct{ instantTimer }
+
+func (*nilTimer) C() <-chan time.Time { return nil }
+
+// brokenTimer is a Timer whose waits never end.
+type brokenTimer struct{ instantTimer }
+
+func (*brokenTimer) C() <-chan time.Time { return make(chan time.Time) }
+
+// cancellingTimer is a Timer that calls cancel just before a wait is over.
+type cancellingTimer struct {
+	instantTimer
+	cancel func()
+}
+
+func (c *cancellingTimer) C() <-chan time.Time {
+	c.cancel()
+	return c.instantTimer.C()
+}
+
+// late is a context whose deadline has passed, and which is not done yet.
+type late struct{ context.Context }
+
+func (late) Deadline() (time.Time, bool) { return time.Now(), true }
+
+// merged is a context that ends before its parent does. On Go 1.23, context.Cause finds no cause
+// for it.
+type merged struct {
+	context.Context
+	done chan struct{}
+}
+
+func (m merged) Done() <-chan struct{} { return m.done }
+func (m merged) Err() error            { return context.Canceled }
+
+// silent is a context that breaks the contract: it is done and has no error.
+type silent struct{ merged }
+
+func (silent) Err() error { return nil }
+
+// cancelled returns a context that is done, for errCause.
+func cancelled() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errCause)
+	return ctx
+}
+
+// stepClock shows the times it is given, one after the other, and then the last of them.
+type stepClock struct {
+	times []time.Duration
+	reads int
+}
+
+func clockOf(times ...time.Duration) *stepClock { return &stepClock{times: times} }
+
+func (c *stepClock) Now() time.Time {
+	now := c.times[min(c.reads, len(c.times)-1)]
+	c.reads++
+	return time.Time{}.Add(now)
+}
+
+func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+
+// draws returns the next n waits of b.
+func draws(b backoff.BackOff, n int) []time.Duration {
+	var ds []time.Duration
+	for range n {
+		ds = append(ds, b.NextBackOff())
+	}
+	return ds
+}
+
+// intervals returns the next n waits of b without randomness, which are its intervals.
+func intervals(b *backoff.ExponentialBackOff, n int) []time.Duration {
+	b.RandomizationFactor = 0
+	return draws(b, n)
+}
+
+func repeat(d time.Duration, n int) []time.Duration {
+	var ds []time.Duration
+	for range n {
+		ds = append(ds, d)
+	}
+	return ds
+}
+
+// permutations calls f with each order of 0 … n-1.
+func permutations(n int, f func([]int)) {
+	order := make([]int, 0, n)
+	var extend func()
+	extend = func() {
+		if len(order) == n {
+			f(order)
+			return
+		}
+	next:
+		for i := range n {
+			for _, taken := range order {
+				if taken == i {
+					continue next
+				}
+			}
+			order = append(order, i)
+			extend()
+			order = order[:len(order)-1]
+		}
+	}
+	extend()
+}
+
+type (
+	// uncomparable is an error that == panics on.
+	uncomparable struct{ parts []string }
+
+	// dressed is of a comparable type, but comparing two values with an uncomparable inside panics.
+	dressed struct{ inside any }
+
+	// shapeshifter answers with a PermanentError when errors.As asks for one.
+	shapeshifter struct{ err error }
+
+	// multi wraps several errors, some of which may be nil; package errors skips those.
+	multi []error
+
+	// hollow has an Unwrap method that returns nil.
+	hollow struct{}
+
+	// unhelpful has an As method that never finds anything.
+	unhelpful struct{}
+
+	// kind matches any error of the same name by its Is method.
+	kind struct{ name string }
+
+	// code is an error to look for by its type.
+	code struct{ number int }
+)
+
+func (u uncomparable) Error() string { return fmt.Sprint(u.parts) }
+func (d dressed) Error() string      { return fmt.Sprint(d.inside) }
+func (s shapeshifter) Error() string { return "shapeshifter" }
+func (m multi) Error() string        { return fmt.Sprint([]error(m)) }
+func (m multi) Unwrap() []error      { return m }
+func (hollow) Error() string         { return "hollow" }
+func (hollow) Unwrap() error         { return nil }
+func (unhelpful) Error() string      { return "unhelpful" }
+func (unhelpful) As(any) bool        { return false }
+func (k *kind) Error() string        { return k.name }
+func (c *code) Error() string        { return fmt.Sprint("code ", c.number) }
+
+func (s shapeshifter) As(target any) bool {
+	p, ok := target.(**backoff.PermanentError)
+	if ok {
+		*p = &backoff.PermanentError{Err: s.err}
+	}
+	return ok
+}
+
+func (k *kind) Is(target error) bool {
+	other, ok := target.(*kind)
+	return ok && other.name == k.name
+}
+
+// once runs an operation that returns err, requires that it is not retried, and returns the result.
+func once(t *testing.T, err error) error {
+	t.Helper()
+	operation, calls := results(err)
+	result := backoff.Retry(operation, backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3))
+	require.Equal(t, 1, *calls)
+	require.Error(t, result)
+	return result
+}
+
+// requireUnmarked requires that no PermanentError can be found in err.
+func requireUnmarked(t *testing.T, err error) {
+	t.Helper()
+	var mark *backoff.PermanentError
+	require.False(t, errors.As(err, &mark), "%T", err)
+	require.False(t, errors.Is(err, &backoff.PermanentError{}), "%T", err)
+	var shaped interface {
+		error
+		Unwrap() error
+		Is(error) bool
+	}
+	requireNoMark := func(err error) {
+		_, ok := err.(*backoff.PermanentError)
+		require.False(t, ok, "%T", err)
+	}
+	if errors.As(err, &shaped) {
+		requireNoMark(shaped)
+	}
+	walk(err, requireNoMark)
+}
+
+// walk calls visit with each error in the tree of err.
+func walk(err error, visit func(error)) {
+	if err == nil {
+		return
+	}
+	visit(err)
+	switch x := err.(type) {
+	case interface{ Unwrap() error }:
+		walk(x.Unwrap(), visit)
+	case interface{ Unwrap() []error }:
+		for _, branch := range x.Unwrap() {
+			walk(branch, visit)
+		}
+	}
+}

@@ -1,0 +1,560 @@
+//go:build go1.25
+
+package backoff_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+)
+
+// eachLoopInBubble runs test with each loop that returns an error, in a bubble, where waits are
+// exact and take no time.
+func eachLoopInBubble(t *testing.T, test func(t *testing.T, retry retry)) {
+	t.Helper()
+	eachLoop(t, func(t *testing.T, retry retry) {
+		synctest.Test(t, func(t *testing.T) { test(t, retry) })
+	})
+}
+
+func TestWaits(t *testing.T) {
+	for name, wrap := range map[string]func(context.Context, backoff.BackOff) backoff.BackOff{
+		"without context": func(_ context.Context, b backoff.BackOff) backoff.BackOff { return b },
+		"cancellable": func(ctx context.Context, b backoff.BackOff) backoff.BackOff {
+			return backoff.WithContext(b, ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				var calls []time.Duration
+				start := time.Now()
+				err := retry(func() error {
+					calls = append(calls, time.Since(start))
+					return errFailed
+				}, wrap(t.Context(), waits(time.Second, 0, time.Minute, 1)))
+				require.Same(t, errFailed, err)
+				require.Equal(t, []time.Duration{0, time.Second, time.Second, 61 * time.Second, 61*time.Second + 1}, calls)
+			})
+		})
+	}
+}
+
+func TestNotifyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		operation, _ := failing(-1)
+		var told, at []time.Duration
+		_ = backoff.RetryNotify(operation, waits(time.Second, 0, time.Minute), func(err error, wait time.Duration) {
+			require.Same(t, errFailed, err)
+			told = append(told, wait)
+			at = append(at, time.Since(start))
+		})
+		require.Equal(t, []time.Duration{time.Second, 0, time.Minute}, told)
+		require.Equal(t, []time.Duration{0, time.Second, time.Second}, at)
+	})
+}
+
+func TestContextError(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { cancel(errCause) })
+		operation, calls := failing(-1)
+		start := time.Now()
+		err := retry(operation, backoff.WithContext(backoff.NewConstantBackOff(time.Hour), ctx))
+		require.Equal(t, time.Minute, time.Since(start))
+		require.Equal(t, 1, *calls)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errCause)
+		require.ErrorIs(t, err, errFailed)
+		require.EqualError(t, err, "context canceled (shutting down): failed")
+	})
+}
+
+// The second wait would outlast the deadline, which is ten seconds after the first wait.
+func TestDeadlineRefusal(t *testing.T) {
+	const first = time.Second
+	for wait, refused := range map[time.Duration]bool{
+		10*time.Second - 1: false,
+		10 * time.Second:   true,
+		time.Hour:          true,
+		math.MaxInt64:      true,
+	} {
+		t.Run(wait.String(), func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				ctx, cancel := context.WithTimeoutCause(t.Context(), first+10*time.Second, errCause)
+				defer cancel()
+				operation, calls := failing(2)
+				start := time.Now()
+				err := retry(operation, foreign{backoff.WithContext(waits(first, wait), ctx)})
+				if !refused {
+					require.NoError(t, err)
+					require.Equal(t, first+wait, time.Since(start))
+					return
+				}
+				require.Equal(t, first, time.Since(start), "no sleep")
+				require.Equal(t, 2, *calls)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, err, errFailed)
+				require.NotErrorIs(t, err, errCause, "which there is not yet")
+				require.EqualError(t, err, "context deadline exceeded (next attempt in "+wait.String()+" would be too late): failed")
+				require.NoError(t, ctx.Err(), "the context has not ended")
+			})
+		})
+	}
+}
+
+// A wait of zero in between does not make the next wait the first one again.
+func TestDeadlineRefusalAfterZero(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		operation, calls := failing(-1)
+		start := time.Now()
+		err := retry(operation, backoff.WithContext(waits(time.Second, 0, time.Hour), ctx))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, ctx.Err())
+		require.Equal(t, time.Second, time.Since(start))
+		require.Equal(t, 3, *calls)
+	})
+}
+
+func TestDeadlineRefusalNotify(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		operation, _ := failing(-1)
+		var notified []time.Duration
+		_ = backoff.RetryNotify(operation, backoff.WithContext(waits(1, time.Hour), ctx),
+			func(_ error, wait time.Duration) { notified = append(notified, wait) })
+		require.Equal(t, []time.Duration{1}, notified)
+	})
+}
+
+// The first wait is begun even if it is too long, so that each loop ends its context or has slept.
+func TestDeadlineFirstWait(t *testing.T) {
+	for _, wait := range []time.Duration{time.Minute, time.Hour, math.MaxInt64} {
+		t.Run(wait.String(), func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errCause)
+				defer cancel()
+				operation, calls := failing(-1)
+				start := time.Now()
+				err := retry(operation, backoff.WithContext(waits(wait, wait), ctx))
+				require.Equal(t, time.Minute, time.Since(start))
+				require.LessOrEqual(t, *calls, 2, "the wait and the context may end together")
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, err, errFailed)
+				if wait > time.Minute {
+					require.Equal(t, 1, *calls)
+					require.ErrorIs(t, err, errCause)
+				}
+			})
+		})
+	}
+}
+
+// A caller that retries as long as its context lives does not run without a pause. (It made 696,839
+// calls once.)
+func TestDeadlineOuterLoop(t *testing.T) {
+	for name, test := range map[string]struct {
+		policy backoff.BackOff
+		calls  int
+	}{
+		// At 0 and 200 ms; the wait after that is refused, and a new Retry begins it.
+		"longer than what is left": {backoff.NewConstantBackOff(200 * time.Millisecond), 3},
+		"longer than the context":  {backoff.NewConstantBackOff(time.Hour), 1},
+		// An immediate first retry is no pause.
+		"zero first": {waits(0, time.Hour), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				operation, calls := failing(-1)
+				for ctx.Err() == nil && *calls < 1000 {
+					_ = retry(operation, backoff.WithContext(test.policy, ctx))
+				}
+				require.Equal(t, test.calls, *calls)
+			})
+		})
+	}
+}
+
+// The first wait is refused if a server has asked for one that is too long.
+func TestDeadlineServerWait(t *testing.T) {
+	const minute = time.Minute
+	for name, test := range map[string]struct {
+		policy  backoff.BackOff
+		asked   time.Duration
+		refused bool
+	}{
+		"longer than the deadline":      {&backoff.ZeroBackOff{}, time.Hour, true},
+		"as long as the deadline":       {&backoff.ZeroBackOff{}, minute, true},
+		"shorter":                       {&backoff.ZeroBackOff{}, minute - 1, false},
+		"the policy's wait is too long": {backoff.NewConstantBackOff(time.Hour), minute - 1, false},
+		"asks for nothing":              {backoff.NewConstantBackOff(time.Hour), 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				ctx, cancel := context.WithTimeout(t.Context(), minute)
+				defer cancel()
+				operation, calls := results(backoff.RetryAfter(errFailed, test.asked), nil)
+				start := time.Now()
+				err := retry(operation, backoff.WithContext(test.policy, ctx))
+				if test.refused {
+					require.Zero(t, time.Since(start))
+					require.Equal(t, 1, *calls)
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					require.ErrorIs(t, err, errFailed)
+					require.NoError(t, ctx.Err())
+					return
+				}
+				require.GreaterOrEqual(t, time.Since(start), minute-1)
+			})
+		})
+	}
+}
+
+// The deadline has passed, and the context has not noticed yet.
+func TestDeadlinePassed(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		operation, calls := failing(-1)
+		err := retry(operation, backoff.WithContext(waits(time.Second, 1), late{t.Context()}))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, errFailed)
+		require.Equal(t, 2, *calls, "the second wait is refused")
+	})
+}
+
+// The error answers as the context's own error does.
+func TestContextErrorTimeout(t *testing.T) {
+	for name, test := range map[string]struct {
+		cancel  bool
+		waits   []time.Duration
+		timeout bool
+	}{
+		"deadline reached": {false, []time.Duration{time.Hour}, true},
+		"deadline refused": {false, []time.Duration{1, time.Hour}, true},
+		"cancelled":        {true, []time.Duration{time.Hour}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if test.cancel {
+					time.AfterFunc(time.Second, cancel)
+				}
+				err := retry(func() error { return errFailed }, backoff.WithContext(waits(test.waits...), ctx))
+				require.Equal(t, test.timeout, os.IsTimeout(err))
+				require.Equal(t, test.timeout, (&url.Error{Err: err}).Timeout())
+				require.Equal(t, test.timeout, (&url.Error{Err: err}).Temporary())
+				var netErr net.Error
+				require.ErrorAs(t, err, &netErr)
+				require.Same(t, err, netErr)
+				require.Equal(t, test.timeout, netErr.Timeout())
+			})
+		})
+	}
+}
+
+func TestTimerAndContextTogether(t *testing.T) {
+	for range 500 {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			operation, calls := failing(-1)
+			err := backoff.Retry(operation, backoff.WithContext(backoff.NewConstantBackOff(time.Second), ctx))
+			require.ErrorIs(t, err, context.Canceled)
+			require.LessOrEqual(t, *calls, 2, "the timer may come first, but only once")
+		})
+	}
+}
+
+func TestContextDecorators(t *testing.T) {
+	always := func(error) bool { return true }
+	for name, wrap := range map[string]func(backoff.BackOff) backoff.BackOff{
+		"none":            func(b backoff.BackOff) backoff.BackOff { return b },
+		"WithMaxRetries":  func(b backoff.BackOff) backoff.BackOff { return backoff.WithMaxRetries(b, 3) },
+		"WithRetryIf":     func(b backoff.BackOff) backoff.BackOff { return backoff.WithRetryIf(b, always) },
+		"WithBudget":      func(b backoff.BackOff) backoff.BackOff { return backoff.WithBudget(b, new(backoff.Budget)) },
+		"WithStopCause":   func(b backoff.BackOff) backoff.BackOff { return backoff.WithStopCause(b, errCause) },
+		"foreign":         func(b backoff.BackOff) backoff.BackOff { return foreign{b} },
+		"foreign, thrice": func(b backoff.BackOff) backoff.BackOff { return foreign{foreign{foreign{b}}} },
+		"mixed": func(b backoff.BackOff) backoff.BackOff {
+			return foreign{backoff.WithMaxRetries(foreign{b}, 3)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				operation, calls := failing(-1)
+				start := time.Now()
+				err := retry(operation, wrap(backoff.WithContext(backoff.NewConstantBackOff(time.Hour), ctx)))
+				require.EqualError(t, err, "context canceled: failed")
+				require.Equal(t, time.Second, time.Since(start))
+				require.Equal(t, 1, *calls)
+			})
+		})
+	}
+}
+
+// A decorator without Unwrap hides the context: it is noticed after the wait only.
+func TestContextHidden(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		operation, calls := failing(-1)
+		start := time.Now()
+		require.Same(t, errFailed, retry(operation, opaque{backoff.WithContext(backoff.NewConstantBackOff(time.Minute), ctx)}))
+		require.Equal(t, time.Minute, time.Since(start))
+		require.Equal(t, 2, *calls)
+	})
+}
+
+// A decorator whose Unwrap leads back to itself does not hang a loop.
+func TestEndlessDecorator(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		operation, calls := failing(-1)
+		require.Same(t, errFailed, retry(operation, &endless{waits(0, time.Second)}))
+		require.Equal(t, 3, *calls)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		require.Len(t, receive(backoff.NewTicker(&endless{waits(0, time.Second)})), 3)
+	})
+}
+
+func TestMaxElapsedTimeLoop(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		b := backoff.NewExponentialBackOff(
+			backoff.WithMultiplier(1),
+			backoff.WithRandomizationFactor(0),
+			backoff.WithInitialInterval(time.Second),
+			backoff.WithMaxElapsedTime(3*time.Second),
+		)
+		for range 2 {
+			time.Sleep(time.Hour) // does not count: the loop resets b
+			start := time.Now()
+			operation, calls := failing(-1)
+			require.Same(t, errFailed, retry(operation, b))
+			require.Equal(t, 4, *calls)
+			require.Equal(t, 3*time.Second, time.Since(start))
+			require.Equal(t, 3*time.Second, b.GetElapsedTime())
+		}
+	})
+}
+
+func TestMaxElapsedTimeOperation(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		calls := 0
+		_ = retry(func() error {
+			calls++
+			time.Sleep(20 * time.Second)
+			return errFailed
+		}, &backoff.ExponentialBackOff{Multiplier: 1, MaxElapsedTime: time.Minute})
+		require.Equal(t, 3, calls, "the operation's time counts")
+	})
+}
+
+// A policy made long before its use by hand does not give up at its first failure, as in v4.
+func TestMaxElapsedTimeConstruction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := backoff.NewExponentialBackOff()
+		time.Sleep(time.Hour)
+		require.Positive(t, b.NextBackOff())
+		time.Sleep(time.Minute)
+		require.Equal(t, time.Minute, b.GetElapsedTime())
+	})
+}
+
+func TestRetryAfterWait(t *testing.T) {
+	const s = time.Second
+	for name, test := range map[string]struct {
+		policy backoff.BackOff
+		asked  []time.Duration
+		want   []time.Duration // the waits that follow
+	}{
+		"longer than the policy":  {backoff.NewConstantBackOff(s), []time.Duration{s + 1, s}, []time.Duration{s + 1, s}},
+		"shorter than the policy": {backoff.NewConstantBackOff(s), []time.Duration{s - 1, 1}, []time.Duration{s, s}},
+		"zero asks for nothing":   {backoff.NewConstantBackOff(s), []time.Duration{0}, []time.Duration{s}},
+		"less asks for nothing":   {&backoff.ZeroBackOff{}, []time.Duration{-s}, []time.Duration{0}},
+		"the policy is not reset": {backoff.NewLinearBackOff(s), []time.Duration{0, 10 * s, 0}, []time.Duration{s, 10 * s, 3 * s}},
+		"exponential likewise": {&backoff.ExponentialBackOff{InitialInterval: s, Multiplier: 2, MaxElapsedTime: time.Hour},
+			[]time.Duration{0, 10 * s, 0}, []time.Duration{s, 10 * s, 4 * s}},
+		"behind an opaque decorator": {opaque{&backoff.ExponentialBackOff{InitialInterval: s, Multiplier: 2}},
+			[]time.Duration{0, 10 * s, 0}, []time.Duration{s, 10 * s, 4 * s}},
+		"a decorator that shortens": {halving{foreign{&backoff.ExponentialBackOff{InitialInterval: s, Multiplier: 2}}},
+			[]time.Duration{0, 10 * s, 0}, []time.Duration{s / 2, 10 * s, 2 * s}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var errs []error
+			for _, d := range test.asked {
+				errs = append(errs, fmt.Errorf("wrapped: %w", backoff.RetryAfter(errFailed, d)))
+			}
+			synctest.Test(t, func(t *testing.T) {
+				var notified []time.Duration
+				operation, _ := results(append(errs, nil)...)
+				require.NoError(t, backoff.RetryNotify(operation, test.policy,
+					func(_ error, wait time.Duration) { notified = append(notified, wait) }))
+				require.Equal(t, test.want, notified)
+			})
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				var slept []time.Duration
+				operation, calls := results(append(errs, nil)...)
+				last := time.Now()
+				require.NoError(t, retry(func() error {
+					if *calls > 0 {
+						slept = append(slept, time.Since(last))
+					}
+					last = time.Now()
+					return operation()
+				}, test.policy))
+				require.Equal(t, test.want, slept)
+			})
+		})
+	}
+}
+
+// halving is a decorator that waits half as long.
+type halving struct{ foreign }
+
+func (h halving) NextBackOff() time.Duration { return h.BackOff.NextBackOff() / 2 }
+
+// A server's wait that would pass a limit ends the loop at once.
+func TestRetryAfterLimit(t *testing.T) {
+	for name, inContext := range map[string]bool{"MaxElapsedTime": false, "deadline": true} {
+		t.Run(name, func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				var b backoff.BackOff = backoff.NewExponentialBackOff()
+				if inContext {
+					b = backoff.WithContext(backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0)), ctx)
+				}
+				asked := backoff.RetryAfter(errFailed, time.Hour)
+				operation, calls := results(asked)
+				start := time.Now()
+				err := retry(operation, foreign{b})
+				require.Zero(t, time.Since(start))
+				require.Equal(t, 1, *calls)
+				require.ErrorIs(t, err, errFailed)
+				require.Equal(t, inContext, errors.Is(err, context.DeadlineExceeded))
+				if !inContext {
+					require.Same(t, asked, err)
+				}
+				_ = backoff.RetryNotify(operation, foreign{b}, func(error, time.Duration) { require.Fail(t, "no notification before giving up") })
+			})
+		})
+	}
+}
+
+// An operation may reset the policy of its own loop, as a reconnect loop does after a connection
+// that has held for a while: intervals, retries and elapsed time start over.
+func TestResetInOperation(t *testing.T) {
+	const s = time.Second
+	budget := &backoff.Budget{Capacity: 1000}
+	notCause := func(err error) bool { return err != errCause }
+	for name, wrap := range map[string]func(backoff.BackOff) backoff.BackOff{
+		"alone":          func(b backoff.BackOff) backoff.BackOff { return b },
+		"WithMaxRetries": func(b backoff.BackOff) backoff.BackOff { return backoff.WithMaxRetries(b, 3) },
+		"WithRetryIf":    func(b backoff.BackOff) backoff.BackOff { return backoff.WithRetryIf(b, notCause) },
+		"WithStopCause":  func(b backoff.BackOff) backoff.BackOff { return backoff.WithStopCause(b, errors.New("never")) },
+		"WithContext":    func(b backoff.BackOff) backoff.BackOff { return backoff.WithContext(b, context.Background()) },
+		"WithBudget":     func(b backoff.BackOff) backoff.BackOff { return backoff.WithBudget(b, budget) },
+		"several": func(b backoff.BackOff) backoff.BackOff {
+			return backoff.WithRetryIf(foreign{backoff.WithMaxRetries(backoff.WithBudget(b, new(backoff.Budget)), 3)}, notCause)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				b := wrap(&backoff.ExponentialBackOff{InitialInterval: s, Multiplier: 2, MaxElapsedTime: 8 * s})
+				var slept []time.Duration
+				last, calls := time.Now(), 0
+				err := retry(func() error {
+					slept = append(slept, time.Since(last))
+					switch calls++; {
+					case calls == 10:
+						return backoff.Permanent(errCause)
+					case calls%3 == 0: // the connection has held for an hour
+						time.Sleep(time.Hour)
+						b.Reset()
+					}
+					last = time.Now()
+					return errFailed
+				}, b)
+				require.Same(t, errCause, err, "it never gives up")
+				require.Equal(t, []time.Duration{0, s, 2 * s, s, 2 * s, 4 * s, s, 2 * s, 4 * s, s}, slept)
+			})
+		})
+	}
+	require.Equal(t, 1000-2*9*5, budget.Tokens(), "each of nine retries has been paid for, in two loops")
+}
+
+// A wait that is refused, or that the context ends, is no stop of the policy.
+func TestStopCauseDeadline(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		for _, test := range [][]time.Duration{{time.Hour}, {1, time.Hour}} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			b := &fallback{foreign: foreign{backoff.WithStopCause(waits(), errCause)}, second: waits(test...), asks: true}
+			err := retry(func() error { return errFailed }, backoff.WithContext(b, ctx))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, errFailed)
+			require.NotErrorIs(t, err, errCause)
+		}
+	})
+}
+
+// A retry whose wait is refused, or which the context ends, costs nothing.
+func TestBudgetWait(t *testing.T) {
+	for name, cancels := range map[string]bool{"deadline": false, "cancel": true} {
+		t.Run(name, func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				budget := new(backoff.Budget)
+				for range 100 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					if cancels {
+						time.AfterFunc(time.Second, cancel)
+					}
+					operation, calls := failing(-1)
+					b := backoff.WithMaxRetries(backoff.WithContext(backoff.WithBudget(waits(time.Hour), budget), ctx), 3)
+					require.Error(t, retry(operation, b))
+					require.Equal(t, 1, *calls)
+					cancel()
+				}
+				require.Equal(t, 500, budget.Tokens())
+
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				operation, calls := failing(-1)
+				require.Error(t, retry(operation, backoff.WithContext(backoff.WithBudget(waits(1, time.Hour), budget), ctx)))
+				require.Equal(t, 2, *calls)
+				require.Equal(t, 495, budget.Tokens(), "the retry that was made is paid for, the refused one is not")
+			})
+		})
+	}
+}
+
+func TestBudgetContextTogether(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			budget := new(backoff.Budget)
+			operation, calls := failing(-1)
+			_ = backoff.Retry(operation, backoff.WithContext(backoff.WithBudget(waits(time.Second), budget), ctx))
+			require.Equal(t, 500-5*(*calls-1), budget.Tokens())
+		})
+	}
+}
