@@ -1,0 +1,689 @@
+package backoff_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"example.com/backoff"
+)
+
+// Retry a call with growing waits, for ten seconds at most.
+func Example() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+
+	calls := 0
+	fetch := func() (string, error) {
+		if calls++; calls < 3 {
+			return "", errors.New("busy")
+		}
+		return "hello", nil
+	}
+
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
+	)
+	answer, err := backoff.RetryWithData(fetch, backoff.WithContext(policy, ctx))
+	fmt.Println(answer, err, "after", calls, "calls")
+	// Output:
+	// hello <nil> after 3 calls
+}
+
+// Retry calls a function until it succeeds.
+func ExampleRetry() {
+	calls := 0
+	connect := func() error {
+		if calls++; calls < 3 {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
+
+	policy := backoff.NewConstantBackOff(time.Millisecond)
+	err := backoff.Retry(connect, policy)
+	fmt.Println(calls, "calls, error:", err)
+	// Output:
+	// 3 calls, error: <nil>
+}
+
+// RetryWithData is for functions that also return a value.
+func ExampleRetryWithData() {
+	calls := 0
+	count := func() (int, error) {
+		if calls++; calls < 3 {
+			return 0, errors.New("busy")
+		}
+		return 42, nil
+	}
+
+	policy := backoff.NewConstantBackOff(time.Millisecond)
+	n, err := backoff.RetryWithData(count, policy)
+	fmt.Println(n, err)
+	// Output:
+	// 42 <nil>
+}
+
+// RetryNotify reports each wait, here to the terminal.
+func ExampleRetryNotify() {
+	calls := 0
+	connect := func() error {
+		if calls++; calls < 3 {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
+	notify := func(err error, wait time.Duration) {
+		fmt.Printf("%v; next attempt in %v\n", err, wait)
+	}
+
+	policy := backoff.NewLinearBackOff(time.Millisecond)
+	err := backoff.RetryNotify(connect, policy, notify)
+	fmt.Println("error:", err)
+	// Output:
+	// connection refused; next attempt in 1ms
+	// connection refused; next attempt in 2ms
+	// error: <nil>
+}
+
+// RetryNotifyWithData returns a value and reports each wait.
+func ExampleRetryNotifyWithData() {
+	calls := 0
+	fetch := func() (string, error) {
+		if calls++; calls < 2 {
+			return "", errors.New("busy")
+		}
+		return "hello", nil
+	}
+	notify := func(err error, wait time.Duration) {
+		fmt.Printf("%v; next attempt in %v\n", err, wait)
+	}
+
+	policy := backoff.NewConstantBackOff(time.Millisecond)
+	text, err := backoff.RetryNotifyWithData(fetch, policy, notify)
+	fmt.Println(text, err)
+	// Output:
+	// busy; next attempt in 1ms
+	// hello <nil>
+}
+
+// The body of the loop makes one attempt and sets err. A nil err ends the loop.
+func ExampleAttempts() {
+	calls := 0
+	connect := func() error {
+		if calls++; calls < 3 {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
+
+	policy := backoff.NewConstantBackOff(time.Millisecond)
+	var err error
+	for attempt := range backoff.Attempts(policy, &err) {
+		err = connect()
+		fmt.Printf("attempt %d: %v\n", attempt, err)
+	}
+	fmt.Println("error:", err)
+	// Output:
+	// attempt 1: connection refused
+	// attempt 2: connection refused
+	// attempt 3: <nil>
+	// error: <nil>
+}
+
+// Each attempt sends only what the attempts before it could not.
+func ExampleAttempts_batch() {
+	// send accepts the first half of a batch, and returns the rest.
+	send := func(batch []string) (rest []string) {
+		return batch[(len(batch)+1)/2:]
+	}
+
+	rest := []string{"a", "b", "c", "d", "e"}
+	policy := backoff.NewConstantBackOff(time.Millisecond)
+	var err error
+	for attempt := range backoff.Attempts(policy, &err) {
+		fmt.Println("attempt", attempt, "sends", rest)
+		if rest = send(rest); len(rest) > 0 {
+			err = fmt.Errorf("%d items were not accepted", len(rest))
+		} else {
+			err = nil
+		}
+	}
+	fmt.Println("error:", err)
+	// Output:
+	// attempt 1 sends [a b c d e]
+	// attempt 2 sends [d e]
+	// attempt 3 sends [e]
+	// error: <nil>
+}
+
+// A ticker delivers a tick for each attempt. Stop it on every way out.
+func ExampleNewTicker() {
+	calls := 0
+	connect := func() error {
+		if calls++; calls < 3 {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
+
+	ticker := backoff.NewTicker(backoff.NewConstantBackOff(time.Millisecond))
+	defer ticker.Stop()
+
+	for range ticker.C {
+		err := connect()
+		fmt.Println("error:", err)
+		if err == nil {
+			break
+		}
+	}
+	// Output:
+	// error: connection refused
+	// error: connection refused
+	// error: <nil>
+}
+
+// Attempts and other work share a select loop. The ticker's channel is closed when the policy
+// stops; a closed channel is always ready, so the loop sets it to nil.
+func ExampleTicker() {
+	jobs := make(chan string, 2)
+	jobs <- "one"
+	jobs <- "two"
+	close(jobs)
+
+	policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 2)
+	ticker := backoff.NewTicker(policy)
+	defer ticker.Stop()
+
+	attempts, done := 0, 0
+	ticks := ticker.C
+	for ticks != nil || jobs != nil {
+		select {
+		case _, ok := <-ticks:
+			if !ok {
+				ticks = nil // no more attempts
+				break
+			}
+			attempts++ // and none succeeds
+		case _, ok := <-jobs:
+			if !ok {
+				jobs = nil // no more jobs
+				break
+			}
+			done++
+		}
+	}
+	fmt.Println(attempts, "attempts,", done, "jobs done")
+	// Output:
+	// 3 attempts, 2 jobs done
+}
+
+// Stop closes the channel, here during a wait. To call it again does no harm.
+func ExampleTicker_Stop() {
+	ticker := backoff.NewTicker(backoff.NewConstantBackOff(time.Hour))
+	defer ticker.Stop()
+
+	_, ok := <-ticker.C // the first tick comes at once
+	fmt.Println(ok)
+
+	ticker.Stop()
+	_, ok = <-ticker.C
+	fmt.Println(ok)
+	// Output:
+	// true
+	// false
+}
+
+// In this select loop the wait starts when an attempt has ended. (A Ticker's starts when the
+// attempt does.) To drive a policy by hand, call Reset first; a negative wait means to give up.
+func Example_select() {
+	jobs := make(chan string, 2)
+	jobs <- "one"
+	jobs <- "two"
+	close(jobs)
+
+	policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 2)
+	policy.Reset()
+
+	attempts, done := 0, 0
+	next := time.After(0)
+	for next != nil || jobs != nil {
+		select {
+		case <-next:
+			attempts++ // and none succeeds
+			next = nil
+			if wait := policy.NextBackOff(); wait >= 0 {
+				next = time.After(wait)
+			}
+		case _, ok := <-jobs:
+			if !ok {
+				jobs = nil // no more jobs
+				break
+			}
+			done++
+		}
+	}
+	fmt.Println(attempts, "attempts,", done, "jobs done")
+	// Output:
+	// 3 attempts, 2 jobs done
+}
+
+// An error that retrying cannot fix ends the loop at once. It is returned without the mark.
+func ExamplePermanent() {
+	errNotFound := errors.New("no such user")
+	calls := 0
+	find := func() error {
+		calls++
+		return backoff.Permanent(errNotFound)
+	}
+
+	err := backoff.Retry(find, backoff.NewExponentialBackOff())
+	fmt.Println(calls, "call:", err)
+	fmt.Println(err == errNotFound)
+	// Output:
+	// 1 call: no such user
+	// true
+}
+
+// A PermanentError without an Err matches every marked error. So code inside the operation can ask
+// whether an error will end the loop. After the loop the mark is gone.
+func ExamplePermanentError() {
+	find := func() error {
+		return backoff.Permanent(errors.New("no such user"))
+	}
+	permanent := func(err error) bool {
+		return errors.Is(err, &backoff.PermanentError{})
+	}
+
+	err := backoff.Retry(func() error {
+		err := find()
+		fmt.Println("inside the loop:", permanent(err))
+		return err
+	}, backoff.NewExponentialBackOff())
+	fmt.Println("after it:", permanent(err))
+	// Output:
+	// inside the loop: true
+	// after it: false
+}
+
+// The error asks for a wait that is longer than the policy's own.
+func ExampleRetryAfter() {
+	calls := 0
+	fetch := func() error {
+		if calls++; calls < 2 {
+			return backoff.RetryAfter(errors.New("too many requests"), 5*time.Millisecond)
+		}
+		return nil
+	}
+	notify := func(err error, wait time.Duration) {
+		fmt.Printf("%v; next attempt in %v\n", err, wait)
+	}
+
+	policy := backoff.NewConstantBackOff(time.Millisecond)
+	err := backoff.RetryNotify(fetch, policy, notify)
+	fmt.Println("error:", err)
+	// Output:
+	// too many requests (retry after 5ms); next attempt in 5ms
+	// error: <nil>
+}
+
+// A loop does not wait for longer than its limit, here the default of 15 minutes. Its caller can
+// read the wait that was asked for from the error.
+func ExampleRetryAfterError() {
+	fetch := func() error {
+		return backoff.RetryAfter(errors.New("too many requests"), time.Hour)
+	}
+
+	err := backoff.Retry(fetch, backoff.NewExponentialBackOff())
+	var later *backoff.RetryAfterError
+	if errors.As(err, &later) {
+		fmt.Println("ask again in", later.Duration)
+	}
+	// Output:
+	// ask again in 1h0m0s
+}
+
+// Once the context is done, there are no more calls.
+func ExampleWithContext() {
+	ctx, shutDown := context.WithCancel(context.Background())
+	calls := 0
+	connect := func() error {
+		if calls++; calls == 3 {
+			shutDown() // in a real program, something else calls it
+		}
+		return errors.New("connection refused")
+	}
+
+	policy := backoff.WithContext(backoff.NewConstantBackOff(time.Millisecond), ctx)
+	err := backoff.Retry(connect, policy)
+	fmt.Println(calls, "calls:", err)
+	// Output:
+	// 3 calls: context canceled: connection refused
+}
+
+// The error of a loop that its context ended matches the context's error, its cause and the
+// operation's last error. Compare with errors.Is, not with ==.
+func ExampleWithContext_error() {
+	errShutdown := errors.New("shutting down")
+	errRefused := errors.New("connection refused")
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	connect := func() error {
+		cancel(errShutdown)
+		return errRefused
+	}
+
+	policy := backoff.WithContext(backoff.NewExponentialBackOff(), ctx)
+	err := backoff.Retry(connect, policy)
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, context.Canceled))
+	fmt.Println(errors.Is(err, errShutdown))
+	fmt.Println(errors.Is(err, errRefused))
+	// Output:
+	// context canceled (shutting down): connection refused
+	// true
+	// true
+	// true
+}
+
+// A wait that would outlast the context's deadline is not begun, unless it is the first. The loop
+// gives up early; the context itself is not done then.
+func ExampleWithContext_deadline() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+
+	policy := backoff.NewExponentialBackOff( // waits of 1 ms, 1 min, 1 min, …
+		backoff.WithInitialInterval(time.Millisecond),
+		backoff.WithMultiplier(60_000),
+		backoff.WithJitter(backoff.NoJitter),
+	)
+	connect := func() error { return errors.New("connection refused") }
+
+	err := backoff.Retry(connect, backoff.WithContext(policy, ctx))
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, context.DeadlineExceeded), ctx.Err())
+	// Output:
+	// context deadline exceeded (next attempt in 1m0s would be too late): connection refused
+	// true <nil>
+}
+
+// Three retries are four calls. The last error is returned unchanged.
+func ExampleWithMaxRetries() {
+	calls := 0
+	fetch := func() error {
+		calls++
+		return errors.New("busy")
+	}
+
+	policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 3)
+	err := backoff.Retry(fetch, policy)
+	fmt.Println(calls, "calls:", err)
+	// Output:
+	// 4 calls: busy
+}
+
+// Retry only while the service is throttling. Any other error is returned at once, unchanged.
+func ExampleWithRetryIf() {
+	errThrottled := errors.New("throttled")
+	calls := 0
+	fetch := func() error {
+		if calls++; calls < 3 {
+			return fmt.Errorf("call %d: %w", calls, errThrottled)
+		}
+		return fmt.Errorf("call %d: forbidden", calls)
+	}
+	throttled := func(err error) bool { return errors.Is(err, errThrottled) }
+
+	policy := backoff.WithRetryIf(backoff.NewConstantBackOff(time.Millisecond), throttled)
+	err := backoff.Retry(fetch, policy)
+	fmt.Println(err)
+	// Output:
+	// call 3: forbidden
+}
+
+// Two limits, each with a name: the error tells which of them ended the loop.
+func ExampleWithStopCause() {
+	errTime := errors.New("out of time")
+	errTries := errors.New("out of tries")
+	connect := func() error { return errors.New("connection refused") }
+
+	for _, maxRetries := range []uint64{1, 5} {
+		var policy backoff.BackOff
+		policy = backoff.NewExponentialBackOff( // waits of 1 ms, 1 min, 1 min, …
+			backoff.WithInitialInterval(time.Millisecond),
+			backoff.WithMultiplier(60_000),
+			backoff.WithJitter(backoff.NoJitter),
+			backoff.WithMaxElapsedTime(30*time.Second),
+		)
+		policy = backoff.WithStopCause(policy, errTime)
+		policy = backoff.WithMaxRetries(policy, maxRetries)
+		policy = backoff.WithStopCause(policy, errTries)
+
+		err := backoff.Retry(connect, policy)
+		fmt.Println(err)
+		fmt.Println(errors.Is(err, errTime), errors.Is(err, errTries))
+	}
+	// Output:
+	// out of tries: connection refused
+	// false true
+	// out of time: connection refused
+	// true false
+}
+
+// A loop written by hand pays for its retries itself. This one does so without waits.
+func ExampleBudget() {
+	budget := &backoff.Budget{Capacity: 10, RetryCost: 5}
+	fetch := func() error { return errors.New("busy") }
+
+	for attempt := 1; ; attempt++ {
+		err := fetch()
+		if err == nil {
+			if attempt == 1 {
+				budget.Deposit()
+			}
+			break
+		}
+		fmt.Printf("attempt %d: %v, %d tokens left\n", attempt, err, budget.Tokens())
+		if !budget.Withdraw() {
+			break
+		}
+	}
+	// Output:
+	// attempt 1: busy, 10 tokens left
+	// attempt 2: busy, 5 tokens left
+	// attempt 3: busy, 0 tokens left
+}
+
+// The error of a loop whose budget could not pay matches ErrBudgetExhausted and the last error.
+func ExampleWithBudget_exhausted() {
+	errBusy := errors.New("busy")
+	fetch := func() error { return errBusy }
+
+	budget := &backoff.Budget{Capacity: 10, RetryCost: 5} // enough for two retries
+	policy := backoff.WithBudget(backoff.NewConstantBackOff(time.Millisecond), budget)
+	err := backoff.Retry(fetch, policy)
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, backoff.ErrBudgetExhausted), errors.Is(err, errBusy))
+	// Output:
+	// retry budget exhausted: busy
+	// true true
+}
+
+// Options set fields; the others keep their defaults.
+func ExampleNewExponentialBackOff() {
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(time.Second),
+		backoff.WithMaxElapsedTime(time.Minute),
+		backoff.WithRandomizationFactor(0), // leave this out where many clients retry
+	)
+	for range 6 {
+		fmt.Println(policy.NextBackOff())
+	}
+	// Output:
+	// 100ms
+	// 200ms
+	// 400ms
+	// 800ms
+	// 1s
+	// 1s
+}
+
+// The fields that a literal leaves out have their defaults, but for two, without a Clock: a RandomizationFactor of
+// zero is no jitter, and a MaxElapsedTime of zero is no limit.
+func ExampleExponentialBackOff() {
+	policy := &backoff.ExponentialBackOff{InitialInterval: time.Second}
+	for range 3 {
+		fmt.Println(policy.NextBackOff())
+	}
+	// Output:
+	// 1s
+	// 1.5s
+	// 2.25s
+}
+
+// All waits are the same.
+func ExampleNewConstantBackOff() {
+	policy := backoff.NewConstantBackOff(time.Second)
+	for range 3 {
+		fmt.Println(policy.NextBackOff())
+	}
+	// Output:
+	// 1s
+	// 1s
+	// 1s
+}
+
+// Each wait is longer by one second, up to a cap.
+func ExampleNewLinearBackOff() {
+	policy := backoff.NewLinearBackOff(time.Second)
+	policy.MaxInterval = 3 * time.Second
+	for range 4 {
+		fmt.Println(policy.NextBackOff())
+	}
+	// Output:
+	// 1s
+	// 2s
+	// 3s
+	// 3s
+}
+
+// ZeroBackOff retries immediately and forever, so it needs a limit.
+func ExampleZeroBackOff() {
+	calls := 0
+	fetch := func() error {
+		calls++
+		return errors.New("busy")
+	}
+
+	policy := backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 9)
+	err := backoff.Retry(fetch, policy)
+	fmt.Println(calls, "calls:", err)
+	// Output:
+	// 10 calls: busy
+}
+
+// StopBackOff turns retries off, for example by configuration.
+func ExampleStopBackOff() {
+	calls := 0
+	fetch := func() error {
+		calls++
+		return errors.New("busy")
+	}
+
+	err := backoff.Retry(fetch, &backoff.StopBackOff{})
+	fmt.Println(calls, "call:", err)
+	// Output:
+	// 1 call: busy
+}
+
+// FullJitter draws each wait from between zero and the interval.
+func ExampleWithJitter() {
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(time.Second),
+		backoff.WithMultiplier(2),
+		backoff.WithJitter(backoff.FullJitter),
+	)
+	for interval := time.Second; interval <= 8*time.Second; interval *= 2 {
+		wait := policy.NextBackOff()
+		fmt.Printf("between 0s and %v: %v\n", interval, 0 <= wait && wait <= interval)
+	}
+	// Output:
+	// between 0s and 1s: true
+	// between 0s and 2s: true
+	// between 0s and 4s: true
+	// between 0s and 8s: true
+}
+
+// Google Cloud's documentation asks for waits of 1 s, 2 s, 4 s and so on, each with up to 1 s added
+// at random, and a maximum of 32 s or 64 s.
+func ExampleJitter_google() {
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(time.Second),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(32*time.Second),
+		backoff.WithJitter(backoff.AdditiveJitter),
+	)
+	for range 5 {
+		wait := policy.NextBackOff()
+		fmt.Println(wait.Truncate(time.Second), "and a fraction of a second")
+	}
+	// Output:
+	// 1s and a fraction of a second
+	// 2s and a fraction of a second
+	// 4s and a fraction of a second
+	// 8s and a fraction of a second
+	// 16s and a fraction of a second
+}
+
+// The same seed gives the same waits.
+func ExampleWithRand() {
+	schedule := func(seed uint64) (waits []time.Duration) {
+		policy := backoff.NewExponentialBackOff(
+			backoff.WithJitter(backoff.FullJitter),
+			backoff.WithRand(rand.New(rand.NewPCG(seed, 0))),
+		)
+		for range 10 {
+			waits = append(waits, policy.NextBackOff())
+		}
+		return waits
+	}
+
+	fmt.Println(slices.Equal(schedule(1), schedule(1)))
+	fmt.Println(slices.Equal(schedule(1), schedule(2)))
+	// Output:
+	// true
+	// false
+}
+
+// A Retry-After header holds a number of seconds or a date. A past date means no wait.
+func ExampleParseRetryAfter() {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	for _, value := range []string{
+		"120",
+		"Sun, 01 Mar 2026 12:00:05 GMT",
+		"Sun, 01 Mar 2026 11:00:00 GMT",
+		"soon",
+	} {
+		wait, ok := backoff.ParseRetryAfter(value, now)
+		fmt.Println(wait, ok)
+	}
+	// Output:
+	// 2m0s true
+	// 5s true
+	// 0s true
+	// 0s false
+}
+
+// 503 Service Unavailable is worth another attempt. 404 Not Found is not.
+func ExampleRetryableStatus() {
+	fmt.Println(503, backoff.RetryableStatus(503))
+	fmt.Println(404, backoff.RetryableStatus(404))
+	// Output:
+	// 503 true
+	// 404 false
+}
