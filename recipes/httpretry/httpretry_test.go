@@ -1,0 +1,552 @@
+package httpretry_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+	"example.com/backoff/recipes/httpretry"
+)
+
+func Example() {
+	calls := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls++; calls < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprint(w, "hello")
+	}))
+	defer server.Close()
+
+	client := &http.Client{Transport: &httpretry.Transport{
+		Policy: func() backoff.BackOff {
+			return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
+		},
+		Notify: func(_ *http.Request, err error, wait time.Duration) { fmt.Println(err, "- again in", wait) },
+	}}
+	response, err := client.Get(server.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	fmt.Println(response.Status, string(body), err)
+	// Output:
+	// 503 Service Unavailable - again in 1ms
+	// 503 Service Unavailable - again in 1ms
+	// 200 OK hello <nil>
+}
+
+func threeRetries() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3) }
+
+// A script is a server on a loopback port that answers with one status after the other, and then
+// with the last one forever. Status 0 cuts the connection.
+type script struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests int
+	bodies   []string
+	remotes  map[string]bool
+}
+
+func newScript(t *testing.T, header http.Header, statuses ...int) *script {
+	s := &script{remotes: map[string]bool{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		status := statuses[min(s.requests, len(statuses)-1)]
+		s.requests++
+		s.bodies = append(s.bodies, string(body))
+		s.remotes[r.RemoteAddr] = true
+		s.mu.Unlock()
+		if status == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		for name := range header {
+			w.Header().Set(name, header.Get(name))
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, strings.Repeat("answer ", 1000))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *script) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests
+}
+
+// send sends a request with the server's own connections.
+func (s *script) send(transport *httpretry.Transport, request *http.Request) (*http.Response, error) {
+	transport.Base = s.Client().Transport
+	if transport.Policy == nil {
+		transport.Policy = threeRetries
+	}
+	return transport.RoundTrip(request)
+}
+
+func newRequest(t *testing.T, method, url, body string) *http.Request {
+	t.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, url, reader)
+	require.NoError(t, err)
+	return request
+}
+
+func TestStatuses(t *testing.T) {
+	for _, status := range []int{408, 429, 500, 502, 503, 504} {
+		s := newScript(t, nil, status, status, 200)
+		response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
+		require.NoError(t, err)
+		require.Equal(t, 200, response.StatusCode)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, 3, s.count())
+	}
+	for _, status := range []int{200, 301, 400, 404, 501} {
+		s := newScript(t, nil, status)
+		response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
+		require.NoError(t, err)
+		require.Equal(t, status, response.StatusCode)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, 1, s.count())
+	}
+}
+
+func TestDroppedConnection(t *testing.T) {
+	s := newScript(t, nil, 0, 0, 200)
+	response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
+	require.NoError(t, err)
+	require.Equal(t, 200, response.StatusCode)
+	require.NoError(t, response.Body.Close())
+
+	s = newScript(t, nil, 0)
+	_, err = s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, 4, s.count())
+}
+
+func TestRepeatable(t *testing.T) {
+	for _, test := range []struct {
+		name, method, body string
+		change             func(*http.Request)
+		want               int
+	}{
+		{"GET", "GET", "", nil, 4},
+		{"empty method", "", "", nil, 4},
+		{"PUT", "PUT", "body", nil, 4},
+		{"DELETE", "DELETE", "", nil, 4},
+		{"POST", "POST", "body", nil, 1},
+		{"POST without body", "POST", "", nil, 1},
+		{"PATCH", "PATCH", "body", nil, 1},
+		{"POST with key", "POST", "body", func(r *http.Request) { r.Header.Set("Idempotency-Key", "1") }, 4},
+		{"POST with key, body once", "POST", "body", func(r *http.Request) {
+			r.Header.Set("Idempotency-Key", "1")
+			r.GetBody = nil
+		}, 1},
+		{"PUT, body once", "PUT", "body", func(r *http.Request) { r.GetBody = nil }, 1},
+		{"GET, upgrade", "GET", "", func(r *http.Request) {
+			r.Header.Set("Connection", "Upgrade")
+			r.Header.Set("Upgrade", "websocket")
+		}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newScript(t, nil, 503)
+			request := newRequest(t, test.method, s.URL, test.body)
+			request.Method = test.method
+			if test.change != nil {
+				test.change(request)
+			}
+			response, err := s.send(new(httpretry.Transport), request)
+			require.NoError(t, err)
+			require.Equal(t, 503, response.StatusCode)
+			require.NoError(t, response.Body.Close())
+			require.Equal(t, test.want, s.count())
+			for _, body := range s.bodies {
+				require.Equal(t, test.body, body)
+			}
+		})
+	}
+}
+
+func TestGetBodyError(t *testing.T) {
+	s := newScript(t, nil, 503)
+	errRewind := errors.New("rewind")
+	request := newRequest(t, "PUT", s.URL, "body")
+	request.GetBody = func() (io.ReadCloser, error) { return nil, errRewind }
+	_, err := s.send(new(httpretry.Transport), request)
+	require.Same(t, errRewind, err)
+	require.Equal(t, 1, s.count())
+}
+
+// The last response is returned as it came: request, header and unread body.
+func TestLastResponse(t *testing.T) {
+	s := newScript(t, http.Header{"X-Reason": {"maintenance"}}, 503)
+	request := newRequest(t, "GET", s.URL, "")
+	response, err := s.send(new(httpretry.Transport), request)
+	require.NoError(t, err)
+	require.Equal(t, 503, response.StatusCode)
+	require.Equal(t, "maintenance", response.Header.Get("X-Reason"))
+	require.Same(t, request, response.Request)
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Len(t, body, 7000)
+	require.NoError(t, response.Body.Close())
+	require.Len(t, s.remotes, 1, "the earlier responses were read to the end, so that one connection served all")
+}
+
+func TestRetryAfter(t *testing.T) {
+	past := time.Now().Add(-24 * time.Hour).UTC() // a server whose clock is a day slow
+	for _, test := range []struct {
+		name   string
+		header http.Header
+		waits  []time.Duration // nil if the response is returned at once
+	}{
+		{"none", nil, []time.Duration{0}},
+		{"zero", http.Header{"Retry-After": {"0"}}, []time.Duration{0}},
+		{"malformed", http.Header{"Retry-After": {"soon"}}, []time.Duration{0}},
+		{"seconds", http.Header{"Retry-After": {"40"}}, []time.Duration{40 * time.Second}},
+		{"date", http.Header{
+			"Date":        {past.Format(http.TimeFormat)},
+			"Retry-After": {past.Add(40 * time.Second).Format(http.TimeFormat)},
+		}, []time.Duration{40 * time.Second}},
+		{"more than allowed", http.Header{"Retry-After": {"61"}}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var waits []time.Duration
+			transport := &httpretry.Transport{Notify: func(_ *http.Request, _ error, wait time.Duration) {
+				waits = append(waits, wait)
+				cancel() // the wait is seen, and need not be waited for
+			}}
+			s := newScript(t, test.header, 503)
+			response, err := s.send(transport, newRequest(t, "GET", s.URL, "").WithContext(ctx))
+			require.Equal(t, test.waits, waits)
+			require.Equal(t, 1, s.count())
+			if test.waits == nil {
+				require.NoError(t, err)
+				require.Equal(t, test.header.Get("Retry-After"), response.Header.Get("Retry-After"))
+				require.NoError(t, response.Body.Close())
+			} else {
+				require.ErrorIs(t, err, context.Canceled)
+			}
+		})
+	}
+}
+
+// If the server asks for a wait past the request's deadline, its response is returned at once.
+func TestDeadlineRefusal(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	s := newScript(t, http.Header{"Retry-After": {"60"}}, 503)
+	response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, "").WithContext(ctx))
+	require.NoError(t, err)
+	require.NoError(t, ctx.Err())
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Len(t, body, 7000)
+	require.NoError(t, response.Body.Close())
+}
+
+func TestSharedBudget(t *testing.T) {
+	budget := &backoff.Budget{Capacity: 10, RetryCost: 5}
+	for _, want := range []int{3, 1} { // the first request takes it all
+		var refusal error
+		transport := &httpretry.Transport{Budget: budget, Done: func(_ *http.Request, _ int, err error) { refusal = err }}
+		s := newScript(t, nil, 503)
+		response, err := s.send(transport, newRequest(t, "GET", s.URL, ""))
+		require.NoError(t, err)
+		require.Equal(t, 503, response.StatusCode)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, want, s.count())
+		require.ErrorIs(t, refusal, backoff.ErrBudgetExhausted)
+	}
+}
+
+type baseFunc func(*http.Request) (*http.Response, error)
+
+func (f baseFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+type idleBase struct {
+	http.RoundTripper
+	closed int
+}
+
+func (b *idleBase) CloseIdleConnections() { b.closed++ }
+
+func TestCloseIdleConnections(t *testing.T) {
+	base := new(idleBase)
+	(&http.Client{Transport: &httpretry.Transport{Base: base}}).CloseIdleConnections()
+	require.Equal(t, 1, base.closed)
+	require.NotPanics(t, (&httpretry.Transport{Base: baseFunc(nil)}).CloseIdleConnections)
+}
+
+func TestErrors(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want int
+	}{
+		{io.ErrUnexpectedEOF, 4},
+		{errors.New("http: server closed idle connection"), 4},
+		{&net.OpError{Op: "dial", Err: errors.New("connection refused")}, 4},
+		{&net.DNSError{Err: "server misbehaving", IsTemporary: true}, 4},
+		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}, 1},
+		{&net.OpError{Op: "dial", Err: &net.AddrError{Err: "invalid port", Addr: "99999"}}, 1},
+		{http.ErrSchemeMismatch, 1},
+	} {
+		calls := 0
+		transport := httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(*http.Request) (*http.Response, error) {
+			calls++
+			return nil, test.err
+		})}
+		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+		require.Equal(t, test.err, err)
+		require.Equal(t, test.want, calls, test.err)
+	}
+}
+
+// What net/http itself refuses to send is not retried.
+func TestInvalidRequest(t *testing.T) {
+	for message, change := range map[string]func(*http.Request){
+		"unsupported protocol scheme": func(r *http.Request) { r.URL.Scheme = "gopher" },
+		"no Host in request URL":      func(r *http.Request) { r.URL.Host = "" },
+		"nil Request.URL":             func(r *http.Request) { r.URL = nil },
+		"invalid header field name":   func(r *http.Request) { r.Header["a b"] = []string{"c"} },
+		"invalid header field value":  func(r *http.Request) { r.Header.Set("a", "b\n") },
+		"invalid port":                func(r *http.Request) { r.URL.Host = "127.0.0.1:99999" },
+	} {
+		calls := 0
+		transport := httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
+			calls++
+			return http.DefaultTransport.RoundTrip(r)
+		})}
+		request := newRequest(t, "GET", "http://localhost", "")
+		change(request)
+		_, err := transport.RoundTrip(request)
+		require.ErrorContains(t, err, message)
+		require.Equal(t, 1, calls, message)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		config  *tls.Config
+		client  func(*httptest.Server) *http.Client
+		message string
+	}{
+		{"unknown authority", nil, func(*httptest.Server) *http.Client {
+			return &http.Client{Transport: new(http.Transport)}
+		}, "failed to verify certificate"},
+		{"client certificate required", &tls.Config{ClientAuth: tls.RequireAnyClientCert}, (*httptest.Server).Client,
+			"certificate required"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := httptest.NewUnstartedServer(http.NotFoundHandler())
+			server.TLS = test.config
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			server.StartTLS()
+			defer server.Close()
+			client, calls := test.client(server), 0
+			base := client.Transport
+			client.Transport = &httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
+				calls++
+				return base.RoundTrip(r)
+			})}
+			_, err := client.Get(server.URL)
+			require.ErrorContains(t, err, test.message)
+			require.Equal(t, 1, calls)
+		})
+	}
+}
+
+func TestRedirectLimit(t *testing.T) {
+	s := newScript(t, http.Header{"Location": {"/"}}, 302)
+	client := http.Client{Transport: &httpretry.Transport{Policy: threeRetries}}
+	_, err := client.Get(s.URL)
+	require.ErrorContains(t, err, "stopped after 10 redirects")
+	require.Equal(t, 10, s.count())
+}
+
+func TestZeroTransport(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }))
+	defer server.Close()
+	client := http.Client{Transport: new(httpretry.Transport)}
+	response, err := client.Do(newRequest(t, "PUT", server.URL, "echo"))
+	require.NoError(t, err)
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, "echo", string(body))
+	require.NoError(t, response.Body.Close())
+}
+
+// pipes is a listener whose connections are pipes in memory, which a synctest bubble can wait for.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if conn, ok := <-p; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error   { return nil }
+func (p pipes) Addr() net.Addr { return new(net.UnixAddr) }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	p <- server
+	return client, nil
+}
+
+// bubble calls f in simulated time, with a client of a server that runs handler.
+func bubble(t *testing.T, transport *httpretry.Transport, handler http.HandlerFunc, f func(t *testing.T, client *http.Client)) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := make(pipes)
+		server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
+		go server.Serve(listener)
+		transport.Base = &http.Transport{DialContext: listener.dial}
+		client := &http.Client{Transport: transport}
+		f(t, client)
+		client.CloseIdleConnections()
+		close(listener)
+		server.Close()
+	})
+}
+
+func TestHungServer(t *testing.T) {
+	var requests atomic.Int32
+	transport := &httpretry.Transport{Policy: threeRetries, AttemptTimeout: time.Second}
+	bubble(t, transport, func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) < 4 {
+			<-r.Context().Done()
+			return
+		}
+		fmt.Fprint(w, "hello")
+	}, func(t *testing.T, client *http.Client) {
+		start := time.Now()
+		response, err := client.Get("http://localhost")
+		require.NoError(t, err)
+		require.Equal(t, 3*time.Second, time.Since(start))
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Equal(t, "hello", string(body))
+		require.NoError(t, response.Body.Close())
+	})
+	bubble(t, transport, func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}, func(t *testing.T, client *http.Client) {
+		_, err := client.Get("http://localhost")
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NotErrorIs(t, err, context.DeadlineExceeded, "the request's own context had none")
+		require.True(t, err.(*url.Error).Timeout())
+	})
+}
+
+// A body may be read after the attempt's timeout, until it is closed.
+func TestSlowBody(t *testing.T) {
+	bubble(t, &httpretry.Transport{AttemptTimeout: time.Second}, func(w http.ResponseWriter, _ *http.Request) {
+		for range 3 {
+			fmt.Fprint(w, "slow ")
+			w.(http.Flusher).Flush()
+			time.Sleep(time.Hour)
+		}
+	}, func(t *testing.T, client *http.Client) {
+		response, err := client.Get("http://localhost")
+		require.NoError(t, err)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Equal(t, "slow slow slow ", string(body))
+		require.NoError(t, response.Body.Close())
+	})
+}
+
+// Closing the body ends the attempt's context, and only that does.
+func TestBodyContext(t *testing.T) {
+	var attempt context.Context
+	transport := httpretry.Transport{Base: baseFunc(func(r *http.Request) (*http.Response, error) {
+		attempt = r.Context()
+		return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+	})}
+	response, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+	require.NoError(t, err)
+	require.NoError(t, attempt.Err())
+	require.NoError(t, response.Body.Close())
+	require.ErrorIs(t, attempt.Err(), context.Canceled)
+}
+
+// The body of a response that is not used is given up after a while, or after many bytes.
+func TestEndlessBody(t *testing.T) {
+	for name, test := range map[string]struct {
+		pause time.Duration // between two bytes
+		want  time.Duration // that three of these bodies take
+	}{
+		"slow": {time.Millisecond, 300 * time.Millisecond},
+		"hung": {24 * time.Hour, 300 * time.Millisecond},
+		"long": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, &httpretry.Transport{Policy: threeRetries}, func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				for r.Context().Err() == nil {
+					if _, err := fmt.Fprint(w, "."); err != nil {
+						return
+					}
+					if test.pause == 0 {
+						continue
+					}
+					w.(http.Flusher).Flush()
+					select {
+					case <-time.After(test.pause):
+					case <-r.Context().Done():
+					}
+				}
+			}, func(t *testing.T, client *http.Client) {
+				start := time.Now()
+				response, err := client.Get("http://localhost")
+				require.NoError(t, err)
+				require.Equal(t, test.want, time.Since(start))
+				require.NoError(t, response.Body.Close())
+			})
+		})
+	}
+}
+
+func TestCancel(t *testing.T) {
+	errGone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	bubble(t, &httpretry.Transport{}, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		cancel(errGone)
+	}, func(t *testing.T, client *http.Client) {
+		start := time.Now()
+		_, err := client.Do(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errGone)
+		require.Zero(t, time.Since(start))
+	})
+}
