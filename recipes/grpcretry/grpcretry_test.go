@@ -1,0 +1,283 @@
+package grpcretry_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"example.com/backoff"
+	"example.com/backoff/recipes/grpcretry"
+)
+
+func Example() {
+	calls := 0
+	server := grpc.NewServer(grpc.UnaryInterceptor(
+		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			if calls++; calls < 3 {
+				return nil, status.Error(codes.Unavailable, "starting")
+			}
+			return handle(ctx, req)
+		}))
+	healthpb.RegisterHealthServer(server, health.NewServer())
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	go server.Serve(listener)
+	defer server.Stop()
+
+	conn, err := grpc.NewClient(listener.Addr().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
+			AttemptTimeout: 5 * time.Second,
+			Policy: func() backoff.BackOff {
+				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
+			},
+			Notify: func(_ context.Context, method string, err error, wait time.Duration) {
+				fmt.Println(method, status.Code(err), "- again in", wait)
+			},
+		})))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+	reply, err := healthpb.NewHealthClient(conn).Check(context.Background(), new(healthpb.HealthCheckRequest))
+	fmt.Println(reply.GetStatus(), err)
+	// Output:
+	// /grpc.health.v1.Health/Check Unavailable - again in 1ms
+	// /grpc.health.v1.Health/Check Unavailable - again in 1ms
+	// SERVING <nil>
+}
+
+// script is gRPC's health service. It answers the n-th call, counted from 1, with answer(n), and
+// with SERVING if that is nil.
+type script struct {
+	healthpb.UnimplementedHealthServer
+	calls  atomic.Int32
+	answer func(n int, ctx context.Context) error
+}
+
+func (s *script) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	if err := s.answer(int(s.calls.Add(1)), ctx); err != nil {
+		return nil, err
+	}
+	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
+}
+
+// start serves s on a loopback address.
+func (s *script) start(address string) (actual string, stop func(), err error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return "", nil, err
+	}
+	server := grpc.NewServer()
+	healthpb.RegisterHealthServer(server, s)
+	go server.Serve(listener)
+	return listener.Addr().String(), server.Stop, nil
+}
+
+func threeRetries() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3) }
+
+func dial(t *testing.T, address string, o grpcretry.Options) healthpb.HealthClient {
+	t.Helper()
+	if o.Policy == nil {
+		o.Policy = threeRetries
+	}
+	conn, err := grpc.NewClient(address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           grpcbackoff.Config{BaseDelay: time.Millisecond, Multiplier: 1, MaxDelay: time.Millisecond},
+			MinConnectTimeout: 10 * time.Second,
+		}),
+		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(o)))
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return healthpb.NewHealthClient(conn)
+}
+
+// check calls a server on a loopback port that answers as answer says, and returns how often that
+// was called, and the error.
+func check(t *testing.T, ctx context.Context, o grpcretry.Options, answer func(n int, ctx context.Context) error) (int, error) {
+	t.Helper()
+	server := &script{answer: answer}
+	address, stop, err := server.start("127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	_, err = dial(t, address, o).Check(ctx, new(healthpb.HealthCheckRequest))
+	return int(server.calls.Load()), err
+}
+
+func always(err error) func(int, context.Context) error {
+	return func(int, context.Context) error { return err }
+}
+
+func hang(_ int, ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func retryInfo(t *testing.T, delay time.Duration) error {
+	t.Helper()
+	s, err := status.New(codes.Unavailable, "busy").WithDetails(
+		&errdetails.ErrorInfo{Reason: "BUSY"}, &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
+	require.NoError(t, err)
+	return s.Err()
+}
+
+func TestCodes(t *testing.T) {
+	o := grpcretry.Options{Codes: []codes.Code{codes.ResourceExhausted}}
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		want := 1
+		if code == codes.Unavailable || code == codes.ResourceExhausted {
+			want = 4
+		}
+		calls, err := check(t, t.Context(), o, always(status.Error(code, "no")))
+		require.Equal(t, want, calls, code)
+		require.Equal(t, code, status.Code(err))
+	}
+	calls, err := check(t, t.Context(), o, func(n int, _ context.Context) error {
+		if n < 3 {
+			return status.Error(codes.Unavailable, "no")
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 3, calls)
+}
+
+func TestIdempotent(t *testing.T) {
+	for method, want := range map[string]int{"/grpc.health.v1.Health/Check": 4, "/other.Service/Method": 1} {
+		calls, err := check(t, t.Context(), grpcretry.Options{
+			Idempotent: func(m string) bool { return m == method },
+		}, always(status.Error(codes.Unavailable, "no")))
+		require.Equal(t, codes.Unavailable, status.Code(err))
+		require.Equal(t, want, calls)
+	}
+}
+
+func TestRetryInfo(t *testing.T) {
+	for _, test := range []struct{ asked, want time.Duration }{
+		{40 * time.Second, 40 * time.Second},
+		{0, 0},
+		{-time.Second, 0},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var waits []time.Duration
+		calls, err := check(t, ctx, grpcretry.Options{Notify: func(_ context.Context, _ string, _ error, wait time.Duration) {
+			waits = append(waits, wait)
+			cancel() // the wait is seen, and need not be waited for
+		}}, always(retryInfo(t, test.asked)))
+		require.Equal(t, []time.Duration{test.want}, waits)
+		require.Equal(t, 1, calls)
+		require.Equal(t, codes.Canceled, status.Code(err))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "busy")
+	}
+}
+
+// When the policy stops, the caller gets the server's last status as it was.
+func TestLastStatus(t *testing.T) {
+	calls, err := check(t, t.Context(), grpcretry.Options{}, always(retryInfo(t, time.Millisecond)))
+	require.Equal(t, 4, calls)
+	s, ok := status.FromError(err)
+	require.True(t, ok)
+	require.Equal(t, "busy", s.Message())
+	require.Len(t, s.Details(), 2)
+	require.EqualError(t, err, "rpc error: code = Unavailable desc = busy")
+}
+
+// If the server asks for a wait past the call's deadline, there is no use in waiting.
+func TestDeadlineRefusal(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	calls, err := check(t, ctx, grpcretry.Options{}, always(retryInfo(t, time.Hour)))
+	require.NoError(t, ctx.Err())
+	require.Equal(t, 1, calls)
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.Len(t, status.Convert(err).Details(), 2)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestAttemptTimeout(t *testing.T) {
+	o := grpcretry.Options{AttemptTimeout: 100 * time.Millisecond, Policy: func() backoff.BackOff {
+		return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 20) // for a machine too slow for the timeout
+	}}
+	calls, err := check(t, t.Context(), o, func(n int, ctx context.Context) error {
+		if n < 3 {
+			return hang(n, ctx)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, calls, 3)
+
+	o.AttemptTimeout, o.Policy = time.Millisecond, threeRetries
+	_, err = check(t, t.Context(), o, hang)
+	require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+	require.NotErrorIs(t, err, context.DeadlineExceeded, "the call's own context had none")
+}
+
+// The call's deadline ends it, whatever attempts may take.
+func TestCallDeadline(t *testing.T) {
+	for _, timeout := range []time.Duration{0, time.Hour} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, err := check(t, ctx, grpcretry.Options{AttemptTimeout: timeout}, hang)
+		require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+		<-ctx.Done()
+		cancel()
+	}
+}
+
+func TestSharedBudget(t *testing.T) {
+	o := grpcretry.Options{Budget: &backoff.Budget{Capacity: 10, RetryCost: 5}}
+	for _, want := range []int{3, 1} { // the first call takes it all
+		calls, err := check(t, t.Context(), o, always(status.Error(codes.Unavailable, "no")))
+		require.Equal(t, want, calls)
+		require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
+		require.Equal(t, codes.Unavailable, status.Code(err))
+	}
+}
+
+// A server that goes away and comes back is found again within one call.
+func TestRestart(t *testing.T) {
+	server := &script{answer: always(nil)}
+	address, stop, err := server.start("127.0.0.1:0")
+	require.NoError(t, err)
+	retries := 0
+	client := dial(t, address, grpcretry.Options{
+		Policy: func() backoff.BackOff {
+			return backoff.WithMaxRetries(backoff.NewConstantBackOff(2*time.Millisecond), 5000)
+		},
+		Budget: &backoff.Budget{RetryCost: -1},
+		Notify: func(context.Context, string, error, time.Duration) {
+			if retries++; retries == 3 {
+				_, stop, err = server.start(address)
+			}
+		},
+	})
+	_, err = client.Check(t.Context(), new(healthpb.HealthCheckRequest))
+	require.NoError(t, err)
+	stop()
+	_, callErr := client.Check(t.Context(), new(healthpb.HealthCheckRequest))
+	require.NoError(t, err, "the second start")
+	defer stop()
+	require.NoError(t, callErr)
+	require.GreaterOrEqual(t, retries, 3)
+	require.EqualValues(t, 2, server.calls.Load())
+}
