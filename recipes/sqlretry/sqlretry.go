@@ -1,0 +1,102 @@
+// Package sqlretry runs a database transaction again when the database says that it must be
+// repeated, to import or to copy.
+//
+// That is so after
+//   - SQLSTATE 40001 (serialization failure) and 40P01 (deadlock), read by the method
+//     SQLState() string that the errors of jackc/pgx and lib/pq have;
+//   - SQLite's SQLITE_BUSY and SQLITE_LOCKED, and the extended codes of both, read by the method
+//     Code() int that the errors of modernc.org/sqlite have. SQLite wants the whole transaction
+//     repeated, too: to repeat one statement of a transaction that has read old data is in vain.
+//
+// Options.Repeatable names the errors of other drivers. Any other error is returned at once.
+//
+// A transaction is repeated from its beginning, after a rollback. A Commit is special: if it fails
+// for another reason than those above, say because the connection was lost, nobody knows whether
+// the transaction took effect. It is not repeated then, not even if Options.Repeatable says so; to
+// make it safe, give each transaction a unique key that the database checks.
+package sqlretry
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"example.com/backoff"
+)
+
+// Options are the settings of [Do]. The zero value is ready to use.
+type Options struct {
+	// Tx are the options that each transaction begins with. Nil means the driver's default.
+	Tx *sql.TxOptions
+
+	// Policy returns a policy for one call of Do. Nil means full jitter, at first up to 10 ms and at
+	// last up to 1 s, for a minute.
+	Policy func() backoff.BackOff
+
+	// Repeatable reports whether to repeat a transaction that failed before its Commit with an error
+	// that the function [Repeatable] does not know. It may be nil.
+	Repeatable func(error) bool
+
+	// Notify, if not nil, is called before the wait for each retry.
+	Notify backoff.Notify
+}
+
+// Do calls f with a transaction on db and commits the transaction. If f returns an error or panics,
+// the transaction is rolled back. If f's or Commit's error asks for it, Do repeats the whole
+// transaction, f included. When Do gives up, it returns the last attempt's error, unchanged; if ctx
+// has ended, the error matches ctx's too.
+//
+// f must return the errors of its statements, wrapped or not, and leave Commit and Rollback to Do.
+// It must be fit to run more than once: a rollback undoes what it did to the database, and nothing
+// else. To give up at once, it returns a [backoff.Permanent]. A nil db or f panics.
+func Do(ctx context.Context, db *sql.DB, o Options, f func(tx *sql.Tx) error) error {
+	var policy backoff.BackOff
+	if o.Policy != nil {
+		policy = o.Policy()
+	} else {
+		policy = backoff.NewExponentialBackOff(
+			backoff.WithInitialInterval(10*time.Millisecond),
+			backoff.WithMultiplier(2),
+			backoff.WithMaxInterval(time.Second),
+			backoff.WithMaxElapsedTime(time.Minute),
+			backoff.WithJitter(backoff.FullJitter))
+	}
+	committing := false
+	policy = backoff.WithRetryIf(policy, func(err error) bool {
+		return Repeatable(err) || !committing && o.Repeatable != nil && o.Repeatable(err)
+	})
+	return backoff.RetryNotify(func() error {
+		committing = false
+		tx, err := db.BeginTx(ctx, o.Tx)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() // also if f panics; without effect after Commit
+		if err := f(tx); err != nil {
+			return err
+		}
+		committing = true
+		return tx.Commit()
+	}, backoff.WithContext(policy, ctx), o.Notify)
+}
+
+// Repeatable reports whether err says that the database has rolled a transaction back, or will
+// not go on with it, only because of other transactions.
+func Repeatable(err error) bool {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) {
+		switch state.SQLState() {
+		case "40001", "40P01":
+			return true
+		}
+	}
+	var sqlite interface{ Code() int }
+	if errors.As(err, &sqlite) {
+		switch sqlite.Code() & 0xff { // the rest is the extended code
+		case 5, 6: // SQLITE_BUSY, SQLITE_LOCKED
+			return true
+		}
+	}
+	return false
+}
