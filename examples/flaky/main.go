@@ -1,57 +1,61 @@
 // Flaky fetches pages from an HTTP server that misbehaves, and retries what may be retried.
 //
-// The server runs on a loopback port of its own and answers 503 for a while, asks for a pause with
-// 429 and Retry-After, hangs until the client loses patience, cuts connections off, and has a page
-// missing. With -url, flaky fetches a URL of yours instead.
+// The server runs on a loopback port and has a page for each way to misbehave; -h lists them. With
+// -url, flaky fetches that URL instead.
 //
-// It exits with 0 if every page ended as it should, with 1 if one did not, and with 2 if it was
-// called wrongly.
+// It prints each retry, and how each page ended at last; also after Ctrl-C or SIGTERM. It exits with
+// 0 if every page ended as it should, with 1 if one did not or the output could not be written, and
+// with 2 for bad usage.
 package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/signal"
+	"strconv"
 	"sync"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
 	"example.com/backoff"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c := &client{}
 	flags := flag.NewFlagSet("flaky", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	address := flags.String("url", "", "fetch this `URL` instead of the pages of the flaky server")
-	attempts := flags.Uint64("attempts", 6, "how many `times` a page is tried at most")
-	timeout := flags.Duration("timeout", time.Second, "how long one attempt may take")
+	flags.Usage = func() { usage(flags) }
+	address := flags.String("url", "", "fetch this `URL` instead of the server's pages")
+	flags.Uint64Var(&c.attempts, "attempts", 6, "try each page at most this many `times`")
+	flags.DurationVar(&c.timeout, "timeout", time.Second, "give up an attempt after this `time`")
 	verbose := flags.Bool("v", false, "report successful attempts too")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
 		return 2
 	}
-	if err := check(flags.Args(), *address, *attempts, *timeout); err != nil {
+	if err := check(flags.Args(), *address, c.attempts, c.timeout); err != nil {
 		fmt.Fprintln(stderr, "flaky:", err)
 		return 2
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	targets, base := []page{{path: *address}}, ""
+	targets, base := []page{{path: *address, does: "(given by -url)"}}, ""
 	if *address == "" {
 		var err error
 		targets = pages()
@@ -60,11 +64,32 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return 1
 		}
 	}
-	c := &client{attempts: *attempts, timeout: *timeout, log: newLog(stdout, *verbose)}
+	out := &output{Writer: stdout}
+	c.log = newLog(out, *verbose)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DisableKeepAlives = true // or net/http itself tries again after some dropped connections
+	transport.DisableKeepAlives = true // otherwise net/http itself retries some dropped connections
 	c.http.Transport = transport
-	return c.fetchAll(ctx, base, targets, stdout)
+	c.http.CheckRedirect = checkRedirect
+	good := c.fetchAll(ctx, base, targets, out)
+	if out.err != nil {
+		fmt.Fprintln(stderr, "flaky: output:", out.err)
+	}
+	if !good || out.err != nil {
+		return 1
+	}
+	return 0
+}
+
+func usage(flags *flag.FlagSet) {
+	w := tabwriter.NewWriter(flags.Output(), 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "Flaky fetches pages from an HTTP server that misbehaves, and retries what may be retried.\n",
+		"The server runs on a loopback port. Its pages, and what it does when they are requested:\n\n")
+	for _, p := range pages() {
+		fmt.Fprintf(w, "  %s\t%s\n", p.path, p.does)
+	}
+	fmt.Fprint(w, "\nFlags:\n")
+	w.Flush()
+	flags.PrintDefaults()
 }
 
 func check(rest []string, address string, attempts uint64, timeout time.Duration) error {
@@ -80,10 +105,28 @@ func check(rest []string, address string, attempts uint64, timeout time.Duration
 	if address == "" {
 		return nil
 	}
-	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return fmt.Errorf("-url %q is not an http or https URL", address)
 	}
+	if _, err := strconv.ParseUint(u.Port(), 10, 16); err != nil && u.Port() != "" {
+		return fmt.Errorf("-url %q has an invalid port", address)
+	}
 	return nil
+}
+
+// output remembers the first error of its Writer.
+type output struct {
+	io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 // newLog returns a log whose lines begin with the time since now.
@@ -106,8 +149,8 @@ func newLog(w io.Writer, verbose bool) *slog.Logger {
 	}))
 }
 
-// client fetches pages. Its workers share one budget, so that a server which is down for good is
-// not asked again and again by all of them.
+// client fetches pages. Its workers share a budget, so that together they do not hammer a server that
+// is down.
 type client struct {
 	http     http.Client
 	budget   backoff.Budget
@@ -122,8 +165,9 @@ type result struct {
 	took           time.Duration
 }
 
-// fetchAll fetches all pages at once, prints how each ended, and returns the exit code.
-func (c *client) fetchAll(ctx context.Context, base string, pages []page, stdout io.Writer) int {
+// fetchAll fetches all pages at once, prints how each ended, and reports whether all ended as they
+// should.
+func (c *client) fetchAll(ctx context.Context, base string, pages []page, stdout io.Writer) bool {
 	start := time.Now()
 	results := make([]result, len(pages))
 	var workers sync.WaitGroup
@@ -138,7 +182,7 @@ func (c *client) fetchAll(ctx context.Context, base string, pages []page, stdout
 
 	fmt.Fprintln(stdout)
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\tpage\tattempts\ttime\toutcome")
+	fmt.Fprintln(table, "\tpage\tthe server\tattempts\ttime\toutcome")
 	total, good := 0, 0
 	for i, p := range pages {
 		r := results[i]
@@ -149,17 +193,18 @@ func (c *client) fetchAll(ctx context.Context, base string, pages []page, stdout
 		if errors.Is(r.err, p.want) {
 			verdict = "ok"
 			good++
+			if p.want != nil {
+				outcome += ", as expected"
+			}
 		}
 		total += r.attempts
-		fmt.Fprintf(table, "%s\t%s\t%d\t%v\t%s\n", verdict, p.path, r.attempts, r.took.Round(time.Millisecond), outcome)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%v\t%s\n",
+			verdict, p.path, p.does, r.attempts, r.took.Round(time.Millisecond), outcome)
 	}
 	table.Flush()
-	fmt.Fprintf(stdout, "\n%d of %d pages ended as they should, after %d attempts in %v\n",
+	fmt.Fprintf(stdout, "\n%d of %d pages ended as they should (attempts: %d, time: %v)\n",
 		good, len(pages), total, time.Since(start).Round(time.Millisecond))
-	if good < len(pages) {
-		return 1
-	}
-	return 0
+	return good == len(pages)
 }
 
 // fetch gets one page, retrying for as long as that may help.
@@ -169,6 +214,7 @@ func (c *client) fetch(ctx context.Context, name, url string) result {
 			backoff.WithMaxRetries(
 				backoff.NewExponentialBackOff(
 					backoff.WithInitialInterval(100*time.Millisecond),
+					backoff.WithMaxElapsedTime(time.Minute), // a server may ask for no longer wait
 					backoff.WithJitter(backoff.EqualJitter)),
 				c.attempts-1),
 			&c.budget),
@@ -197,6 +243,9 @@ func (c *client) get(ctx context.Context, url string) (int, error) {
 		return 0, backoff.Permanent(err)
 	}
 	response, err := c.http.Do(request)
+	if permanent(err) {
+		err = backoff.Permanent(err)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -207,9 +256,31 @@ func (c *client) get(ctx context.Context, url string) (int, error) {
 		return 0, backoff.Permanent(errNotFound)
 	case backoff.RetryableStatus(response.StatusCode):
 		wait, _ := backoff.ParseRetryAfter(response.Header.Get("Retry-After"), time.Now())
-		return 0, backoff.RetryAfter(errors.New(response.Status), min(wait, 30*time.Second))
+		return 0, backoff.RetryAfter(errors.New(response.Status), wait)
 	case response.StatusCode != http.StatusOK:
 		return 0, backoff.Permanent(errors.New(response.Status))
 	}
 	return len(body), err
+}
+
+// checkRedirect marks the errors that end a chain of redirects as permanent: the next attempt would
+// be sent round the same way.
+func checkRedirect(request *http.Request, via []*http.Request) error {
+	if len(via) >= 10 {
+		return backoff.Permanent(errors.New("stopped after 10 redirects"))
+	}
+	if u := request.URL; u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return backoff.Permanent(fmt.Errorf("redirected to %q", u))
+	}
+	return nil
+}
+
+// permanent reports whether the next attempt would fail like the one that failed with err.
+func permanent(err error) bool {
+	var (
+		name        *net.DNSError
+		address     *net.AddrError
+		certificate *tls.CertificateVerificationError
+	)
+	return errors.As(err, &name) && name.IsNotFound || errors.As(err, &address) || errors.As(err, &certificate)
 }

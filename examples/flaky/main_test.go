@@ -2,66 +2,110 @@ package main
 
 import (
 	"bytes"
-	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestWrongCallsExitWith2(t *testing.T) {
+func TestUsageErrors(t *testing.T) {
 	for message, args := range map[string][]string{
-		"flag provided but not defined: -nosuch":   {"-nosuch"},
-		`unexpected argument "extra"`:              {"extra"},
-		"-attempts must be at least 1":             {"-attempts", "0"},
-		"-timeout must be longer than zero":        {"-timeout", "-1s"},
-		`-url "ftp://x" is not an http or https`:   {"-url", "ftp://x"},
-		`-url "nonsense" is not an http or https`:  {"-url", "nonsense"},
-		`invalid value "many" for flag -attempts`:  {"-attempts", "many"},
-		`invalid value "-1" for flag -attempts`:    {"-attempts", "-1"},
-		`invalid value "later" for flag -timeout:`: {"-timeout", "later"},
+		"flag provided but not defined: -nosuch":     {"-nosuch"},
+		`unexpected argument "extra"`:                {"extra"},
+		"-attempts must be at least 1":               {"-attempts", "0"},
+		"-timeout must be longer than zero":          {"-timeout", "-1s"},
+		`-url "ftp://x" is not an http or https`:     {"-url", "ftp://x"},
+		`-url "nonsense" is not an http or https`:    {"-url", "nonsense"},
+		`-url "http://:80" is not an http or https`:  {"-url", "http://:80"},
+		`-url "http://[::1" is not an http or https`: {"-url", "http://[::1"},
+		`-url "http://x:65536" has an invalid port`:  {"-url", "http://x:65536"},
+		`invalid value "many" for flag -attempts`:    {"-attempts", "many"},
+		`invalid value "-1" for flag -attempts`:      {"-attempts", "-1"},
+		`invalid value "later" for flag -timeout:`:   {"-timeout", "later"},
 	} {
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, 2, run(context.Background(), args, &stdout, &stderr), args)
+		require.Equal(t, 2, run(args, &stdout, &stderr), args)
 		require.Contains(t, stderr.String(), message)
 		require.Empty(t, stdout.String())
 	}
 }
 
-func TestURLOfTheUsersOwn(t *testing.T) {
-	for status, want := range map[int]int{200: 0, 404: 1, 403: 1} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(status)
-		}))
-		defer server.Close()
-		var stdout, stderr bytes.Buffer
-		require.Equal(t, want, run(context.Background(), []string{"-v", "-url", server.URL}, &stdout, &stderr))
-		require.Contains(t, stdout.String(), "after 1 attempts")
+func TestHelp(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	require.Zero(t, run([]string{"-h"}, &stdout, &stderr))
+	require.Contains(t, stderr.String(), "retries what may be retried")
+	for _, p := range pages() {
+		require.Regexp(t, p.path+" +"+p.does+"\n", stderr.String())
 	}
 }
 
-// A Ctrl-C during the waits ends the program at once, and each page says why.
-func TestInterrupt(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	stdout := &interruptingWriter{after: "page=/limited", interrupt: cancel}
-	start := time.Now()
-	require.Equal(t, 1, run(ctx, []string{"-timeout", "1h"}, stdout, stdout))
-	require.Contains(t, stdout.String(), "context canceled: 429 Too Many Requests (retry after 1s)")
-	require.Regexp(t, "FAIL +/limited +1 ", stdout.String())
-	require.Less(t, time.Since(start), time.Minute)
+func TestURL(t *testing.T) {
+	for _, test := range []struct {
+		status   int
+		header   http.Header
+		exit     int
+		attempts int
+	}{
+		{200, nil, 0, 1},
+		{404, nil, 1, 1},
+		{403, nil, 1, 1},
+		{503, nil, 1, 2},
+		{503, http.Header{"Retry-After": {"61"}}, 1, 1}, // longer than a page may take
+		{302, http.Header{"Location": {"/"}}, 1, 1},
+		{302, http.Header{"Location": {"ftp://x"}}, 1, 1},
+		{302, http.Header{"Location": {"http://127.0.0.1:65536"}}, 1, 1},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			for name := range test.header {
+				w.Header().Set(name, test.header.Get(name))
+			}
+			w.WriteHeader(test.status)
+		}))
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, test.exit, run([]string{"-v", "-attempts", "2", "-url", server.URL}, &stdout, &stderr))
+		require.Contains(t, stdout.String(), fmt.Sprintf("(attempts: %d, ", test.attempts), "%+v", test)
+		server.Close()
+	}
 }
 
-type interruptingWriter struct {
+// A signal during the waits ends the program at once, and the summary says why each page failed.
+func TestSignals(t *testing.T) {
+	self, err := os.FindProcess(os.Getpid())
+	require.NoError(t, err)
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		stdout := &triggerWriter{text: "page=/limited", trigger: func() { require.NoError(t, self.Signal(signal)) }}
+		require.Equal(t, 1, run([]string{"-timeout", "1h"}, stdout, io.Discard))
+		require.Regexp(t, "FAIL +/limited .* 1 .* context canceled.*: 429 Too Many Requests", stdout.String())
+		require.Contains(t, stdout.String(), "pages ended as they should")
+	}
+}
+
+// triggerWriter calls trigger when text is written.
+type triggerWriter struct {
 	bytes.Buffer
-	after     string
-	interrupt func()
+	text    string
+	trigger func()
 }
 
-func (w *interruptingWriter) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte(w.after)) {
-		w.interrupt()
+func (w *triggerWriter) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(w.text)) {
+		w.trigger()
 	}
 	return w.Buffer.Write(p)
+}
+
+type fullWriter struct{}
+
+func (fullWriter) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestOutputError(t *testing.T) {
+	var stderr bytes.Buffer
+	require.Equal(t, 1, run(nil, fullWriter{}, &stderr))
+	require.Equal(t, "flaky: output: no space left on device\n", stderr.String())
 }

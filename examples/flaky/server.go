@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// A page is a path of the server, and how the client's work on it ought to end.
+// A page is a path on the server and the outcome that a client should see.
 type page struct {
 	path string
+	does string // what the server does, in words
 	want error
 	trap http.HandlerFunc // answers the first requests
 	bad  int              // how many of them
@@ -22,25 +23,25 @@ var errNotFound = errors.New("404 Not Found")
 
 func pages() []page {
 	return []page{
-		{path: "/plain"},
-		{path: "/busy", bad: 3, trap: func(w http.ResponseWriter, _ *http.Request) {
+		{path: "/plain", does: "answers at once"},
+		{path: "/busy", does: "answers the first three requests with 503", bad: 3, trap: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}},
-		{path: "/limited", bad: 1, trap: func(w http.ResponseWriter, _ *http.Request) {
+		{path: "/limited", does: "answers the first with 429 and Retry-After: 1", bad: 1, trap: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusTooManyRequests)
 		}},
-		{path: "/slow", bad: 1, trap: func(_ http.ResponseWriter, r *http.Request) {
-			<-r.Context().Done() // until the client has had enough
+		{path: "/slow", does: "does not answer the first", bad: 1, trap: func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done() // until the client times out
 		}},
-		{path: "/dropped", bad: 1, trap: func(http.ResponseWriter, *http.Request) {
-			panic(http.ErrAbortHandler) // cuts the connection off
+		{path: "/dropped", does: "cuts the connection of the first", bad: 1, trap: func(http.ResponseWriter, *http.Request) {
+			panic(http.ErrAbortHandler)
 		}},
-		{path: "/missing", want: errNotFound, bad: 1000, trap: http.NotFound},
+		{path: "/missing", does: "has no such page", want: errNotFound, bad: 1000, trap: http.NotFound},
 	}
 }
 
-// serve starts a server on a loopback port, and returns its address. It runs until ctx is done.
+// serve starts a server on a loopback port and returns its address. The server runs until ctx is done.
 func serve(ctx context.Context, pages []page) (string, error) {
 	var mu sync.Mutex
 	requests := map[string]int{}

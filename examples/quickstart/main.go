@@ -1,4 +1,4 @@
-// Quickstart asks until it gets an answer, for ten seconds at most.
+// Quickstart retries a flaky call for at most ten seconds.
 package main
 
 import (
