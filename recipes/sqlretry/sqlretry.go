@@ -8,7 +8,8 @@
 //     Code() int that the errors of modernc.org/sqlite have. SQLite wants the whole transaction
 //     repeated, too: to repeat one statement of a transaction that has read old data is in vain.
 //
-// Options.Repeatable names the errors of other drivers. Any other error is returned at once.
+// Options.Repeatable names the errors of other drivers, such as MySQL's 1213 (deadlock) and 1205
+// (lock wait timeout), whose type has no such method. Any other error is returned at once.
 //
 // A transaction is repeated from its beginning, after a rollback. A Commit is special: if it fails
 // for another reason than those above, say because the connection was lost, nobody knows whether
@@ -48,6 +49,7 @@ type Options struct {
 // has ended, the error matches ctx's too.
 //
 // f must return the errors of its statements, wrapped or not, and leave Commit and Rollback to Do.
+// It must use tx alone: what it does on db is no part of the transaction, and can wait for it forever.
 // It must be fit to run more than once: a rollback undoes what it did to the database, and nothing
 // else. To give up at once, it returns a [backoff.Permanent]. A nil db or f panics.
 func Do(ctx context.Context, db *sql.DB, o Options, f func(tx *sql.Tx) error) error {
@@ -93,8 +95,11 @@ func Repeatable(err error) bool {
 	}
 	var sqlite interface{ Code() int }
 	if errors.As(err, &sqlite) {
-		switch sqlite.Code() & 0xff { // the rest is the extended code
-		case 5, 6: // SQLITE_BUSY, SQLITE_LOCKED
+		// The exact codes, not the low byte: other drivers have a Code, too, and Oracle's 2053 and 2054
+		// (transaction in doubt) must not pass for 5 and 6.
+		switch sqlite.Code() {
+		case 5, 261, 517, 773, // SQLITE_BUSY, _RECOVERY, _SNAPSHOT, _TIMEOUT
+			6, 262, 518: // SQLITE_LOCKED, _SHAREDCACHE, _VTAB
 			return true
 		}
 	}

@@ -225,10 +225,13 @@ func TestRepeatable(t *testing.T) {
 		{stateError(""), false},
 		{codeError(5), true},
 		{codeError(6), true},
-		{codeError(261), true}, // SQLITE_BUSY_RECOVERY
-		{codeError(262), true}, // SQLITE_LOCKED_SHAREDCACHE
-		{codeError(517), true}, // SQLITE_BUSY_SNAPSHOT
-		{codeError(773), true}, // SQLITE_BUSY_TIMEOUT
+		{codeError(261), true},   // SQLITE_BUSY_RECOVERY
+		{codeError(262), true},   // SQLITE_LOCKED_SHAREDCACHE
+		{codeError(517), true},   // SQLITE_BUSY_SNAPSHOT
+		{codeError(518), true},   // SQLITE_LOCKED_VTAB
+		{codeError(773), true},   // SQLITE_BUSY_TIMEOUT
+		{codeError(2053), false}, // Oracle: committed, some remote databases may be in doubt
+		{codeError(2054), false}, // Oracle: transaction in doubt
 		{codeError(0), false},
 		{codeError(10), false},   // SQLITE_IOERR
 		{codeError(1555), false}, // SQLITE_CONSTRAINT_PRIMARYKEY
