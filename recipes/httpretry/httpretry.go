@@ -15,6 +15,9 @@
 // A request that cannot be sent at all (no host, a scheme that is not http or https, an invalid
 // header) goes to the base once, for its error. Redirects are followed by [http.Client], above the
 // transport: each hop is a request of its own, and the client's limit on them is not retried.
+//
+// Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and
+// PingTimeout in the base's [http.HTTP2Config] below AttemptTimeout, so that it is found and replaced.
 package httpretry
 
 import (
@@ -40,7 +43,7 @@ import (
 // Transport copied, after first use.
 type Transport struct {
 	// Base sends each attempt. It must heed the request's context. Nil means
-	// [http.DefaultTransport].
+	// [http.DefaultTransport]; a Transport that takes the place of that one must have a Base.
 	Base http.RoundTripper
 
 	// AttemptTimeout limits the time from the start of an attempt to its response's headers. It
@@ -100,7 +103,8 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if t.Done != nil {
 		t.Done(request, attempts, err)
 	}
-	if err == nil || last != nil && request.Context().Err() == nil {
+	ended := request.Context().Err() // it may have ended after the loop gave up for another reason
+	if err == nil || last != nil && (ended == nil || !errors.Is(err, ended)) {
 		return last, nil
 	}
 	discard(last)
@@ -134,11 +138,14 @@ func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, 
 	timely := timer.Stop()
 	if err == nil && timely {
 		response.Request = request
+		if response.Body == nil { // http.Client accepts that, too
+			response.Body = http.NoBody
+		}
 		response.Body = &body{response.Body, cancel}
 		return response, t.check(response)
 	}
 	cancel()
-	if err == nil { // the response came too late: its body can no longer be read
+	if err == nil && response.Body != nil { // the response came too late: its body can no longer be read
 		response.Body.Close()
 	}
 	if !timely {
@@ -208,7 +215,7 @@ func repeatable(request *http.Request) bool {
 		}
 	}
 	u := request.URL
-	return u != nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+	return request.Header != nil && u != nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // permanent reports whether the next attempt would fail like the one that failed with err.

@@ -291,6 +291,29 @@ type baseFunc func(*http.Request) (*http.Response, error)
 
 func (f baseFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
+// A response without a body, as a base made for tests may return, is accepted as http.Client accepts it.
+func TestNilBody(t *testing.T) {
+	client := http.Client{Transport: &httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 503}, nil
+	})}}
+	response, err := client.Get("http://localhost")
+	require.NoError(t, err)
+	require.Equal(t, 503, response.StatusCode)
+	require.NoError(t, response.Body.Close())
+}
+
+// A context that ends after the last attempt does not turn its response into an error without the
+// context's.
+func TestLateCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newScript(t, nil, 503)
+	transport := &httpretry.Transport{Done: func(*http.Request, int, error) { cancel() }}
+	response, err := s.send(transport, newRequest(t, "GET", s.URL, "").WithContext(ctx))
+	require.NoError(t, err)
+	require.Equal(t, 503, response.StatusCode)
+	require.NoError(t, response.Body.Close())
+}
+
 type idleBase struct {
 	http.RoundTripper
 	closed int
@@ -335,6 +358,7 @@ func TestInvalidRequest(t *testing.T) {
 		"unsupported protocol scheme": func(r *http.Request) { r.URL.Scheme = "gopher" },
 		"no Host in request URL":      func(r *http.Request) { r.URL.Host = "" },
 		"nil Request.URL":             func(r *http.Request) { r.URL = nil },
+		"nil Request.Header":          func(r *http.Request) { r.Header = nil },
 		"invalid header field name":   func(r *http.Request) { r.Header["a b"] = []string{"c"} },
 		"invalid header field value":  func(r *http.Request) { r.Header.Set("a", "b\n") },
 		"invalid port":                func(r *http.Request) { r.URL.Host = "127.0.0.1:99999" },
