@@ -40,7 +40,7 @@ type Options struct {
 	Codes []codes.Code
 
 	// Idempotent reports whether a method, such as "/grpc.health.v1.Health/Check", may be repeated.
-	// Nil means that all may.
+	// Nil means that all may: leave it nil only on a connection where that is true.
 	Idempotent func(method string) bool
 
 	// AttemptTimeout limits each attempt. The deadline of the call's context limits all of them
