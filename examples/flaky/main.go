@@ -282,5 +282,6 @@ func permanent(err error) bool {
 		address     *net.AddrError
 		certificate *tls.CertificateVerificationError
 	)
-	return errors.As(err, &name) && name.IsNotFound || errors.As(err, &address) || errors.As(err, &certificate)
+	return errors.As(err, &name) && name.IsNotFound || errors.As(err, &address) || errors.As(err, &certificate) ||
+		errors.Is(err, http.ErrSchemeMismatch)
 }

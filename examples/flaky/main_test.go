@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"syscall"
 	"testing"
@@ -71,6 +74,22 @@ func TestURL(t *testing.T) {
 		require.Equal(t, test.exit, run([]string{"-v", "-attempts", "2", "-url", server.URL}, &stdout, &stderr))
 		require.Contains(t, stdout.String(), fmt.Sprintf("(attempts: %d, ", test.attempts), "%+v", test)
 		server.Close()
+	}
+}
+
+func TestPermanent(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want bool
+	}{
+		{&net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}, true},
+		{&net.DNSError{IsTemporary: true}, false},
+		{&url.Error{Err: &tls.CertificateVerificationError{Err: errors.New("expired")}}, true},
+		{&url.Error{Err: http.ErrSchemeMismatch}, true},
+		{&url.Error{Err: io.EOF}, false},
+		{nil, false},
+	} {
+		require.Equal(t, test.want, permanent(test.err), "%v", test.err)
 	}
 }
 
