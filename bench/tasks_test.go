@@ -1,0 +1,193 @@
+package bench_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	cenkalti4 "github.com/cenkalti/backoff/v4"
+	cenkalti5 "github.com/cenkalti/backoff/v5"
+	cenkalti7 "github.com/cenkalti/backoff/v7"
+
+	"example.com/backoff"
+)
+
+// Names of the tasks, as they stand in the benchmarks' names.
+const (
+	perCall        = "per-call"
+	ready          = "ready"
+	readyConstant  = "ready-constant"
+	oneFailure     = "one-failure"
+	tenFailures    = "ten-failures"
+	tenLimited     = "ten-failures-limited"
+	threeWaits     = "three-waits"
+	twelveWaits    = "twelve-waits"
+	nextDefault    = "next"
+	nextParallel   = "next-parallel"
+	nextUnlimited  = "next-unlimited-" // and the jitter
+	nextRand       = "next-rand"
+	nextConstant   = "next-constant"
+	nextLinear     = "next-linear"
+	budgetSerial   = "budget"
+	budgetParallel = "budget-parallel"
+	ticks          = "tick"
+	waitingCalls   = "waiting-call"
+)
+
+var jitters = []backoff.Jitter{
+	backoff.ProportionalJitter, backoff.NoJitter, backoff.FullJitter,
+	backoff.EqualJitter, backoff.DecorrelatedJitter, backoff.AdditiveJitter,
+}
+
+// A task is a piece of work and those who do it.
+type task struct {
+	name     string
+	parallel bool // measured on all cores
+	entries  []entry
+}
+
+// An entry is how one of them does it. Build returns a function that does the task n times.
+type entry struct {
+	peer  string
+	build func(tb testing.TB) func(n int)
+}
+
+// tasks returns all that is measured in time and allocations.
+func tasks(ctx context.Context) []task {
+	all := []task{
+		{name: perCall, entries: entriesOf(func(p peer) retry { return p.perCall(ctx, failing(0)) })},
+		{name: ready, entries: entriesOf(func(p peer) retry { return p.ready(ctx, failing(0)) })},
+	}
+	for _, t := range []struct {
+		name     string
+		failures int
+		setup
+	}{
+		{readyConstant, 0, setup{}},
+		{oneFailure, 1, setup{}},
+		{tenFailures, 10, setup{}},
+		{tenLimited, 10, setup{ctx: ctx, maxRetries: 20}},
+		{threeWaits, 3, setup{ctx: ctx, wait: time.Microsecond}},
+		{twelveWaits, 12, setup{ctx: ctx, wait: time.Microsecond}},
+	} {
+		all = append(all, task{name: t.name, entries: entriesOf(func(p peer) retry {
+			return p.constant(t.setup, failing(t.failures))
+		})})
+	}
+	nextEntries := []entry{
+		{ours, asking(func() policy { return backoff.NewExponentialBackOff() })},
+		{cenkaltiV4, asking(func() policy { return cenkalti4.NewExponentialBackOff() })},
+	}
+	all = append(all,
+		task{name: nextDefault, entries: nextEntries},
+		task{name: nextParallel, entries: nextEntries, parallel: true})
+	for _, jitter := range jitters {
+		all = append(all, task{name: nextUnlimited + jitter.String(), entries: []entry{
+			{ours, asking(func() policy {
+				return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithJitter(jitter))
+			})},
+			{cenkaltiV4, asking(func() policy { return cenkalti4.NewExponentialBackOff(cenkalti4.WithMaxElapsedTime(0)) })},
+			{cenkaltiV5, asking(func() policy { return cenkalti5.NewExponentialBackOff() })},
+			{cenkaltiV7, asking(func() policy { return cenkalti7.NewExponentialBackOff() })},
+		}})
+	}
+	budget := new(backoff.Budget)
+	pay := []entry{{ours, func(testing.TB) func(n int) {
+		return func(n int) {
+			for range n {
+				budget.Withdraw()
+				budget.Deposit()
+			}
+		}
+	}}}
+	return append(all,
+		task{name: nextRand, entries: []entry{{ours, asking(func() policy {
+			return backoff.NewExponentialBackOff(backoff.WithRand(rand.New(rand.NewPCG(1, 2))))
+		})}}},
+		task{name: nextConstant, entries: []entry{
+			{ours, asking(func() policy { return backoff.NewConstantBackOff(time.Second) })},
+			{cenkaltiV4, asking(func() policy { return cenkalti4.NewConstantBackOff(time.Second) })},
+		}},
+		task{name: nextLinear, entries: []entry{{ours, asking(func() policy {
+			return backoff.NewLinearBackOff(time.Second)
+		})}}},
+		task{name: budgetSerial, entries: pay},
+		task{name: budgetParallel, entries: pay, parallel: true},
+		task{name: ticks, entries: []entry{
+			{ours, func(tb testing.TB) func(int) {
+				ticker := backoff.NewTicker(&backoff.ZeroBackOff{})
+				tb.Cleanup(ticker.Stop)
+				return receiving(ticker.C)
+			}},
+			{cenkaltiV4, func(tb testing.TB) func(int) {
+				ticker := cenkalti4.NewTicker(&cenkalti4.ZeroBackOff{})
+				tb.Cleanup(ticker.Stop)
+				return receiving(ticker.C)
+			}},
+			{cenkaltiV5, func(tb testing.TB) func(int) {
+				ticker := cenkalti5.NewTicker(&cenkalti5.ZeroBackOff{})
+				tb.Cleanup(ticker.Stop)
+				return receiving(ticker.C)
+			}},
+			{cenkaltiV7, func(tb testing.TB) func(int) {
+				ticker := cenkalti7.NewTicker(&cenkalti7.ZeroBackOff{})
+				tb.Cleanup(ticker.Stop)
+				return receiving(ticker.C)
+			}},
+		}})
+}
+
+func entriesOf(build func(p peer) retry) []entry {
+	entries := make([]entry, len(peers))
+	for i, p := range peers {
+		entries[i] = entry{p.name, func(tb testing.TB) func(int) {
+			retry := build(p)
+			return func(n int) {
+				for range n {
+					if err := retry(); err != nil {
+						tb.Error(err)
+						return
+					}
+				}
+			}
+		}}
+	}
+	return entries
+}
+
+// failing returns an operation that succeeds at each (n+1)th call.
+func failing(n int) func() error {
+	if n == 0 {
+		return func() error { return nil }
+	}
+	calls := 0
+	return func() error {
+		if calls++; calls > n {
+			calls = 0
+			return nil
+		}
+		return errFailed
+	}
+}
+
+type policy interface{ NextBackOff() time.Duration }
+
+func asking(build func() policy) func(testing.TB) func(int) {
+	return func(testing.TB) func(int) {
+		b := build()
+		return func(n int) {
+			for range n {
+				b.NextBackOff()
+			}
+		}
+	}
+}
+
+func receiving(c <-chan time.Time) func(int) {
+	return func(n int) {
+		for range n {
+			<-c
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package bench_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// weigh keeps n calls of p waiting at once, with a context that can be cancelled, and returns the
+// bytes of heap and stack that each of them takes.
+func weigh(n int, p peer) float64 {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	warmUp(n)
+	var failed atomic.Int64
+	build := func() retry {
+		return p.constant(setup{wait: time.Hour, ctx: ctx}, func() error {
+			failed.Add(1)
+			return errFailed
+		})
+	}
+	before := inUse()
+	var shared retry
+	if p.concurrent {
+		shared = build()
+	}
+	var group sync.WaitGroup
+	for range n {
+		group.Go(func() {
+			if shared != nil {
+				_ = shared()
+			} else {
+				_ = build()()
+			}
+		})
+	}
+	for failed.Load() < int64(n) {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(100 * time.Millisecond) // from the failure to the wait
+	after := inUse()
+	cancel()
+	group.Wait()
+	return (after - before) / float64(n)
+}
+
+var warm int
+
+// warmUp has the runtime make its records of n goroutines. It keeps them for later ones, so that
+// whoever is measured first would pay for all.
+func warmUp(n int) {
+	if n <= warm {
+		return
+	}
+	warm = n
+	release := make(chan struct{})
+	var group sync.WaitGroup
+	for range n {
+		group.Go(func() { <-release })
+	}
+	close(release)
+	group.Wait()
+}
+
+func inUse() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc + m.StackInuse)
+}
+
+// Calls that wait all return once they are cancelled, and leave no memory behind.
+func TestWaitingCallsLeaveNothing(t *testing.T) {
+	for _, p := range peers {
+		if p.name == ours {
+			weigh(*waiters, p)
+			before := inUse()
+			weigh(*waiters, p)
+			left := (inUse() - before) / float64(*waiters)
+			require.Less(t, left, 20.0, "bytes for each call")
+		}
+	}
+}
