@@ -7,83 +7,72 @@ import (
 	"strconv"
 )
 
-const width = 800
+// plot is a chart of curves over a common axis, with their names at their right ends.
+type plot struct {
+	title, unit, axis string
+	ticks             []float64 // of the horizontal axis, in order
+	low, high         float64   // of the horizontal axis
+	curves            []curve
+	shaded            [2]float64 // a stretch of the horizontal axis, with a label if there is one
+	shadedLabel       string
+}
 
-// drawContention returns a chart of the calls, or of the time, by the number of clients. The times
-// are tens of times apart, hence their logarithmic scale.
-func drawContention(rows []contention, what string) string {
-	const height, left, right, top, bottom = 440, 76, 680, 48, 384
-	title, unit := "Writes until all clients have updated one row", "calls"
-	value := func(r contention) float64 { return r.calls }
-	if what == "time" {
-		title, unit = "Time until all clients have updated one row", "seconds (logarithmic)"
-		value = func(r contention) float64 { return r.time / 1000 }
-	}
-	first, last := rows[0].clients, rows[0].clients
-	lowest, highest := value(rows[0]), value(rows[0])
-	for _, r := range rows {
-		first, last = min(first, r.clients), max(last, r.clients)
-		lowest, highest = min(lowest, value(r)), max(highest, value(r))
-	}
-	x := scale{low: float64(first), high: float64(max(last, first+1)), start: left + 12, end: right}
-	y, ticks := linear(highest, bottom, top)
-	if what == "time" {
-		y, ticks = logarithmic(lowest/1.3, highest*1.3, bottom, top, 1, 2, 5)
-	}
+type curve struct {
+	label, colour string
+	points        [][2]float64 // from left to right
+}
 
-	s := newSVG(width, height)
-	s.text(left, 24, "start", ` class="title"`, title)
+func (p plot) draw() string {
+	const height, left, top, bottom = 340, 50, 66, 290
+	right, most := 400.0, 0.0
+	for _, c := range p.curves {
+		right = min(right, width-14-7.8*float64(len(c.label)))
+		for _, point := range c.points {
+			most = max(most, point[1])
+		}
+	}
+	x := scale{p.low, p.high, left, right}
+	y, ticks := fromZero(most, bottom, top)
+
+	s := newSVG(height)
+	s.text(8, 20, "start", "title", "", p.title)
+	s.text(8, 44, "start", "", "", p.unit)
+	if p.shadedLabel != "" {
+		s.shade(x.at(p.shaded[0]), top, x.at(p.shaded[1]), bottom)
+		s.text(x.at(p.shaded[0]), top-6, "start", "", "", p.shadedLabel)
+	}
 	for _, v := range ticks {
 		s.line("grid", left, y.at(v), right, y.at(v))
-		s.text(left-8, y.at(v)+4, "end", "", short(v))
+		s.text(left-6, y.at(v)+5, "end", "", "", short(v))
 	}
-	s.text(18, (top+bottom)/2, "middle", fmt.Sprintf(` transform="rotate(-90 18 %d)"`, (top+bottom)/2), unit)
 	s.line("axis", left, bottom, right, bottom)
-	s.text((left+right)/2, height-14, "middle", "", "clients")
-	drawCurves(s, rows, x, y, value, bottom)
+	free := 0.0 // where the next tick may be
+	for _, v := range p.ticks {
+		if x.at(v) >= free {
+			s.text(x.at(v), bottom+18, "middle", "", "", short(v))
+			free = x.at(v) + 32
+		}
+	}
+	s.text((left+right)/2, bottom+40, "middle", "", "", p.axis)
+
+	ends := make([]float64, len(p.curves))
+	for i, c := range p.curves {
+		var places [][2]float64
+		for _, point := range c.points {
+			places = append(places, [2]float64{x.at(point[0]), y.at(point[1])})
+		}
+		s.curve(c.colour, places)
+		ends[i] = places[len(places)-1][1]
+	}
+	for i, place := range spread(ends, 18, top, bottom) {
+		s.text(right+8, place+5, "start", "label", p.curves[i].colour, p.curves[i].label)
+	}
 	return s.close()
 }
 
-// drawCurves draws the points of each strategy, its name beside the last, and the numbers of clients.
-func drawCurves(s *svg, rows []contention, x, y scale, value func(contention) float64, bottom float64) {
-	strategies := len(contenders())
-	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b contention) int { return a.clients - b.clients })
-	labels := make([]float64, strategies)
-	for i := range strategies {
-		var points [][2]float64
-		for _, r := range every(rows, i, strategies) {
-			points = append(points, [2]float64{x.at(float64(r.clients)), y.at(value(r))})
-		}
-		s.curve(rows[i].colour, points)
-		for _, p := range points {
-			s.dot(rows[i].colour, p[0], p[1])
-		}
-		labels[i] = points[len(points)-1][1]
-	}
-	for i, place := range spread(labels, 17, bottom) {
-		s.text(x.end+12, place+4, "start", fmt.Sprintf(` class="label" style="fill:%s"`, rows[i].colour), rows[i].label)
-	}
-	free := 0.0 // where the next number may begin
-	for _, r := range every(rows, 0, strategies) {
-		if at := x.at(float64(r.clients)); at >= free {
-			s.text(at, bottom+20, "middle", "", strconv.Itoa(r.clients))
-			free = at + 36
-		}
-	}
-}
-
-// every returns each n-th row, from the one at first.
-func every(rows []contention, first, n int) (picked []contention) {
-	for i := first; i < len(rows); i += n {
-		picked = append(picked, rows[i])
-	}
-	return picked
-}
-
-// spread moves places that are nearer to each other than gap apart, evenly up and down, but not
-// beyond most, and keeps their order.
-func spread(places []float64, gap, most float64) []float64 {
+// spread moves places from top to bottom that are nearer to each other than gap apart, and keeps
+// their order.
+func spread(places []float64, gap, top, bottom float64) []float64 {
 	order := make([]int, len(places))
 	for i := range order {
 		order[i] = i
@@ -94,62 +83,148 @@ func spread(places []float64, gap, most float64) []float64 {
 		for k := 1; k < len(order); k++ {
 			above, below := &moved[order[k-1]], &moved[order[k]]
 			if excess := gap - (*below - *above); excess > 0 {
-				*above -= excess / 2
-				*below = min(most, *below+excess/2)
+				*above = max(top, *above-excess/2)
+				*below = min(bottom, *below+excess/2)
 			}
 		}
 	}
 	return moved
 }
 
-// short writes v with k or M for thousands and millions.
-func short(v float64) string {
-	switch {
-	case v >= 1e6:
-		return strconv.FormatFloat(v/1e6, 'g', 3, 64) + "M"
-	case v >= 1e4:
-		return strconv.FormatFloat(v/1e3, 'g', 3, 64) + "k"
+// drawContention returns a chart of the calls, or of the time, by the number of clients.
+func drawContention(rows []contention, what string) string {
+	p := plot{title: "Writes until all clients have updated one row", unit: "writes", axis: "clients"}
+	value := func(r contention) float64 { return r.calls }
+	if what == "time" {
+		p.title, p.unit = "Time until all clients have updated one row", "seconds"
+		value = func(r contention) float64 { return r.time / 1000 }
 	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
+	for _, r := range rows {
+		p.ticks = append(p.ticks, float64(r.clients))
+	}
+	slices.Sort(p.ticks)
+	p.ticks = slices.Compact(p.ticks)
+	p.low, p.high = p.ticks[0], max(p.ticks[len(p.ticks)-1], p.ticks[0]+1)
+	for _, c := range contenders() {
+		if c.name == "" {
+			continue
+		}
+		line := curve{label: c.label, colour: c.colour}
+		for _, r := range rows {
+			if r.name == c.name {
+				line.points = append(line.points, [2]float64{float64(r.clients), value(r)})
+			}
+		}
+		line.sort()
+		p.curves = append(p.curves, line)
+	}
+	return p.draw()
+}
+
+func (c curve) sort() {
+	slices.SortStableFunc(c.points, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
+}
+
+// drawAmplification returns a chart of the requests for each operation by the failure rate.
+func drawAmplification(rows []amplification) string {
+	p := plot{
+		title: "What retries add to the load of a failing service",
+		unit:  "requests for each operation",
+		axis:  "failure rate of an attempt",
+		ticks: []float64{0, 0.2, 0.4, 0.6, 0.8, 1},
+		high:  1,
+	}
+	labels := []string{"no retries", "three retries", "with a budget"}
+	for i, s := range amplificationStrategies() {
+		line := curve{label: labels[i], colour: s.colour}
+		for _, r := range rows {
+			if r.label == s.label {
+				line.points = append(line.points, [2]float64{r.rate, r.requests})
+			}
+		}
+		line.sort()
+		p.curves = append(p.curves, line)
+	}
+	return p.draw()
+}
+
+// drawBlip returns a chart of the goodput over time, under one load.
+func drawBlip(results []*blip, load float64) string {
+	const from, to, window = -15, 120, 3 // seconds
+	p := plot{
+		title:       "Ten seconds without capacity, three retries",
+		unit:        fmt.Sprintf("successes per second, at %.0f %% of the service's capacity", load*100),
+		axis:        "seconds since the service is back",
+		ticks:       []float64{0, 30, 60, 90, 120},
+		low:         from,
+		high:        to,
+		shaded:      [2]float64{-10, 0},
+		shadedLabel: "down",
+	}
+	back := int(blipEnd.Seconds())
+	for _, b := range results {
+		if b.load != load {
+			continue
+		}
+		line := curve{label: b.label, colour: b.colour}
+		for second := from; second < to; second += window {
+			mean := float64(b.good.sum(back+second, back+second+window)) / window
+			line.points = append(line.points, [2]float64{float64(second) + window/2.0, mean})
+		}
+		p.curves = append(p.curves, line)
+	}
+	return p.draw()
 }
 
 // drawOutage returns a panel for each strategy, one above the other, with the requests per second.
-func drawOutage(results []outage) string {
-	const left, right, top, panel, gap = 76, 780, 66, 84, 36
-	const from, to = -10, 150 // seconds since the service went down
+// What exceeds the panels is cut off, and its peak is written beside it.
+func drawOutage(results []*outage) string {
+	const left, right, top, panel, gap = 50, 450, 90, 72, 44
+	const from, to = -10, 180 // seconds since the service went down
 	bottom := float64(top + len(results)*(panel+gap) - gap)
-	x := scale{low: from, high: to, start: left, end: right}
-	load, highest := results[0].load(), 1
+	x := scale{from, to, left, right}
+	var peaks []int
 	for _, o := range results {
-		highest = max(highest, slices.Max(o.rate))
+		peaks = append(peaks, o.peak())
 	}
+	slices.Sort(peaks)
+	most := float64(peaks[len(peaks)-2])
 
-	s := newSVG(width, int(bottom)+56)
-	s.text(left, 24, "start", ` class="title"`,
-		fmt.Sprintf("Requests per second at a service that is down for 60 s (%s clients)", short(float64(results[0].clients))))
+	s := newSVG(int(bottom) + 52)
+	s.text(8, 20, "start", "title", "", "Requests per second at a service that is down for 60 s")
+	s.text(8, 44, "start", "", "", short(float64(results[0].clients))+" clients")
 	for i, o := range results {
 		above := float64(top + i*(panel+gap))
-		y, ticks := logarithmic(load/2, float64(highest)*1.5, above+panel, above, 1)
-		s.rect("shade", x.at(0), above, x.at(60)-x.at(0), panel)
+		y, ticks := fromZero(most, above+panel, above)
+		s.shade(x.at(0), above, x.at(60), above+panel)
+		s.text(x.at(60)-4, above+15, "end", "", "", "down")
 		for _, v := range ticks {
 			s.line("grid", left, y.at(v), right, y.at(v))
-			s.text(left-8, y.at(v)+4, "end", "", short(v))
 		}
-		s.text(left, above-9, "start", fmt.Sprintf(` class="label" style="fill:%s"`, o.colour), o.label)
-		s.text(right, above-9, "end", "", fmt.Sprintf("recovered %d s after its return, lost %.1f %% of operations", o.recovery(), o.lostShare()))
+		s.text(left-6, above+5, "end", "", "", short(y.high))
+		s.text(left-6, above+panel+5, "end", "", "", "0")
+		s.text(left, above-9, "start", "label", o.colour, o.label)
+		s.text(right, above-9, "end", "", "", fmt.Sprintf("%.1f %% lost", o.lostShare()))
+		if after := o.recovery(); after > 1 && 60+after < to-30 {
+			at := x.at(float64(60 + after))
+			s.line("mark", at, above, at, above+panel)
+			s.text(at+4, above+15, "start", "", "", fmt.Sprintf("recovered: %d s", after))
+		} else {
+			s.text(x.at(60)+4, above+15, "start", "", "", fmt.Sprintf("recovered: %d s", after))
+		}
 		var points [][2]float64
 		for second := from; second <= to; second++ {
-			if at := downSecond + second; at < len(o.rate) {
-				points = append(points, [2]float64{x.at(float64(second)), y.at(float64(o.rate[at]))})
+			v := float64(o.requests.at(downSecond + second))
+			if v > y.high {
+				s.text(x.at(float64(second))+8, above+15, "start", "", "", short(v))
 			}
+			points = append(points, [2]float64{x.at(float64(second)), y.at(min(v, y.high))})
 		}
 		s.curve(o.colour, points)
 	}
 	for v := 0; v <= to; v += 30 {
-		s.text(x.at(float64(v)), bottom+20, "middle", "", strconv.Itoa(v))
+		s.text(x.at(float64(v)), bottom+18, "middle", "", "", strconv.Itoa(v))
 	}
-	s.text(18, (top+bottom)/2, "middle", fmt.Sprintf(` transform="rotate(-90 18 %s)"`, number((top+bottom)/2)),
-		"requests per second (logarithmic)")
-	s.text((left+right)/2, bottom+44, "middle", "", "seconds since the service went down")
+	s.text((left+right)/2, bottom+40, "middle", "", "", "seconds since the service went down")
 	return s.close()
 }

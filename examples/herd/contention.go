@@ -1,7 +1,9 @@
 package main
 
 import (
-	"container/heap"
+	"errors"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"time"
 
@@ -16,46 +18,36 @@ const (
 	limit     = 2 * time.Second
 )
 
-// contender is a strategy that clients use against each other. Its name is the one in the CSV, that
-// of the published figures where they have it.
+// contender is a strategy for the contention. Its name is the one in the CSV, which is that of the
+// published figures where they have it. Without a name it is neither there nor in the charts.
 type contender struct {
-	name, label, colour string
-	policy              func(backoff.Clock, *rand.Rand) backoff.BackOff
+	name string
+	strategy
 }
 
 func contenders() []contender {
 	return []contender{
-		{"None", "no backoff", red, func(backoff.Clock, *rand.Rand) backoff.BackOff {
-			return &backoff.ZeroBackOff{}
-		}},
+		{"None", strategy{"no backoff", red, false, immediate}},
 		// The published program counts attempts from 1, so that its first interval is the base, doubled.
-		{"Exponential", "no jitter", blue, doubling(backoff.NoJitter, 2*base)},
-		{"Proportional", "proportional", orange, doubling(backoff.ProportionalJitter, 2*base)},
-		{"Additive", "additive", pink, doubling(backoff.AdditiveJitter, 2*base)},
-		{"EqualJitter", "equal", purple, doubling(backoff.EqualJitter, 2*base)},
-		{"FullJitter", "full", green, doubling(backoff.FullJitter, 2*base)},
+		{"Exponential", strategy{"no jitter", blue, false, doubling(backoff.NoJitter, 2*base)}},
+		{"Proportional", strategy{"proportional", orange, false, doubling(backoff.ProportionalJitter, 2*base)}},
+		{"Additive", strategy{"additive", pink, false, doubling(backoff.AdditiveJitter, 2*base)}},
+		{"EqualJitter", strategy{"equal", purple, false, doubling(backoff.EqualJitter, 2*base)}},
+		{"FullJitter", strategy{"full", green, false, doubling(backoff.FullJitter, 2*base)}},
 		// Its decorrelated jitter starts with the base itself as the previous wait.
-		{"Decorr", "decorrelated", teal, doubling(backoff.DecorrelatedJitter, base)},
+		{"Decorr", strategy{"decorrelated", teal, false, doubling(backoff.DecorrelatedJitter, base)}},
+		{"", strategy{"no retries", grey, false, never}},
 	}
 }
 
-func doubling(jitter backoff.Jitter, initial time.Duration) func(backoff.Clock, *rand.Rand) backoff.BackOff {
-	return func(clock backoff.Clock, random *rand.Rand) backoff.BackOff {
-		return backoff.NewExponentialBackOff(
-			backoff.WithInitialInterval(initial),
-			backoff.WithMultiplier(2),
-			backoff.WithMaxInterval(limit),
-			backoff.WithMaxElapsedTime(0),
-			backoff.WithJitter(jitter),
-			backoff.WithRand(random),
-			backoff.WithClockProvider(clock))
-	}
+func doubling(jitter backoff.Jitter, initial time.Duration) policyFunc {
+	return exponential(
+		backoff.WithInitialInterval(initial),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(limit),
+		backoff.WithMaxElapsedTime(0),
+		backoff.WithJitter(jitter))
 }
-
-// simClock is the simulated time, counted from an arbitrary moment.
-type simClock struct{ now time.Duration }
-
-func (c *simClock) Now() time.Time { return time.Unix(0, 0).Add(c.now) }
 
 // step says what a client's next event is.
 type step uint8
@@ -68,29 +60,32 @@ const (
 )
 
 type writer struct {
-	at      time.Duration // of the next event
 	step    step
 	written bool
 	version int // as read
 	policy  backoff.BackOff
 }
 
-// contend lets clients update one row, and returns the time at which the last of them knows that it
-// has, and the number of writes that reached the server.
-func contend(clients int, c contender, random *rand.Rand) (done time.Duration, calls int) {
-	hop := func() time.Duration {
-		return time.Duration(random.NormFloat64()*float64(hopSpread) + float64(hopMean)).Abs()
-	}
+var errStale = errors.New("stale version")
+
+// contend lets clients update one row. It returns the time at which the last of them ends, the
+// number of writes that reached the server, and how many of the clients have updated the row.
+func contend(clients int, s strategy, random *rand.Rand) (done time.Duration, calls, updates int) {
+	hop := func() time.Duration { return normal(random, hopMean, hopSpread) }
 	clock := &simClock{}
-	queue := make(writers, clients)
-	for i := range queue {
-		queue[i] = &writer{at: hop(), policy: c.policy(clock, random)}
+	queue := newWheel[*writer]()
+	for range clients {
+		w := &writer{policy: s.policy(clock, random)}
+		w.policy.Reset()
+		queue.push(hop(), w)
 	}
-	heap.Init(&queue)
 	version := 0
-	for len(queue) > 0 {
-		w := queue[0]
-		clock.now = w.at
+	for {
+		at, w, ok := queue.pop()
+		if !ok {
+			return clock.now, calls, version
+		}
+		clock.now = at
 		switch w.step {
 		case readArrives:
 			w.version, w.step = version, readReturns
@@ -104,31 +99,18 @@ func contend(clients int, c contender, random *rand.Rand) (done time.Duration, c
 			}
 		case writeReturns:
 			if w.written {
-				heap.Pop(&queue)
+				next(w.policy, nil)
 				continue
 			}
-			w.at += w.policy.NextBackOff()
+			wait := next(w.policy, errStale)
+			if wait < 0 {
+				continue
+			}
+			at += wait
 			w.step = readArrives
 		}
-		w.at += hop()
-		heap.Fix(&queue, 0)
+		queue.push(at+hop(), w)
 	}
-	return clock.now, calls
-}
-
-// writers is a heap by time. Each client has one event, which it changes in place.
-type writers []*writer
-
-func (q writers) Len() int           { return len(q) }
-func (q writers) Less(i, j int) bool { return q[i].at < q[j].at }
-func (q writers) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *writers) Push(x any)        { *q = append(*q, x.(*writer)) }
-
-func (q *writers) Pop() any {
-	last := len(*q) - 1
-	w := (*q)[last]
-	*q = (*q)[:last]
-	return w
 }
 
 // contention is what the runs of one strategy come to.
@@ -136,6 +118,7 @@ type contention struct {
 	contender
 	clients     int
 	time, calls float64 // means; the time in milliseconds
+	updates     float64 // the mean number of clients that have updated the row
 }
 
 // runContention returns a row for each number of clients and each strategy. A run's random numbers
@@ -149,8 +132,8 @@ func runContention(clients []int, runs int, seed uint64, p *progress) []contenti
 		}
 	}
 	type outcome struct {
-		done  time.Duration
-		calls int
+		done           time.Duration
+		calls, updates int
 	}
 	outcomes := make([]outcome, len(rows)*runs)
 	p.expect(len(outcomes))
@@ -159,12 +142,60 @@ func runContention(clients []int, runs int, seed uint64, p *progress) []contenti
 		strategy, run := i/runs%len(strategies), i%runs
 		stream := uint64(strategy)<<56 | uint64(row.clients)<<32 | uint64(run)
 		random := rand.New(rand.NewPCG(seed, stream))
-		outcomes[i].done, outcomes[i].calls = contend(row.clients, row.contender, random)
+		o := &outcomes[i]
+		o.done, o.calls, o.updates = contend(row.clients, row.strategy, random)
 		p.add(1)
 	})
 	for i, o := range outcomes {
 		rows[i/runs].time += o.done.Seconds() * 1000 / float64(runs)
 		rows[i/runs].calls += float64(o.calls) / float64(runs)
+		rows[i/runs].updates += float64(o.updates) / float64(runs)
 	}
 	return rows
+}
+
+// writeContention prints one table for the calls and one for the times, with a column for each
+// number of clients.
+func writeContention(w io.Writer, rows []contention, runs int) {
+	plural := "s"
+	if runs == 1 {
+		plural = ""
+	}
+	fmt.Fprintf(w, "Contention: clients that update one row, mean of %d run%s\n", runs, plural)
+	writePivot(w, "calls", rows, func(r contention) string { return fmt.Sprintf("%.0f", r.calls) })
+	writePivot(w, "time (s)", rows, func(r contention) string { return fmt.Sprintf("%.2f", r.time/1000) })
+	for _, r := range rows {
+		if r.updates < float64(r.clients) {
+			fmt.Fprintf(w, "\n%s: %.3g of %d clients update the row", r.label, r.updates, r.clients)
+		}
+	}
+	fmt.Fprintln(w)
+	fmt.Fprintln(w)
+}
+
+func writePivot(w io.Writer, title string, rows []contention, cell func(contention) string) {
+	strategies := len(contenders())
+	fmt.Fprintf(w, "\n%-16s", title)
+	for i := 0; i < len(rows); i += strategies {
+		fmt.Fprintf(w, "%9d", rows[i].clients)
+	}
+	fmt.Fprintln(w, " clients")
+	for s := range strategies {
+		fmt.Fprintf(w, "%-16s", rows[s].label)
+		for i := s; i < len(rows); i += strategies {
+			fmt.Fprintf(w, "%9s", cell(rows[i]))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// writeContentionCSV uses the columns and names of the published figures.
+func writeContentionCSV(w io.Writer, rows []contention) {
+	fmt.Fprintln(w, "clients,time,calls,algorithm")
+	for _, r := range rows {
+		if r.name == "" {
+			continue
+		}
+		fmt.Fprintf(w, "%d,%.0f,%.1f,%s\n", r.clients, r.time, r.calls, r.name)
+	}
 }

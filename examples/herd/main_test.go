@@ -11,26 +11,31 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWrongCallsExitWith2(t *testing.T) {
+func TestUsageErrors(t *testing.T) {
 	for message, args := range map[string]string{
 		"flag provided but not defined: -nosuch":                           "-nosuch",
 		`invalid value "few" for flag -runs`:                               "-runs few",
 		`invalid value "-1" for flag -seed`:                                "-seed -1",
 		`unexpected argument "extra"`:                                      "extra",
-		`-scenario "flood" is not contention, outage or both`:              "-scenario flood",
+		`-scenario "flood" is not contention, outage, both, amplification`: "-scenario flood",
 		`-clients "10,x": "x" is not a number of clients`:                  "-clients 10,x",
 		`-clients "10,": "" is not a number of clients`:                    "-clients 10,",
 		`-clients "0": "0" is not a number of clients`:                     "-clients 0",
 		"-clients 1001: the contention takes 1000 at most":                 "-clients 1001",
 		"-clients 1000001: the outage takes 1000000 at most":               "-scenario outage -clients 1000001",
+		"-clients is for the contention and the outage":                    "-scenario blip -clients 10",
+		`-rates "0.5,1.5": "1.5" is not a rate from 0 to 1`:                "-rates 0.5,1.5",
+		`-rates "NaN": "NaN" is not a rate from 0 to 1`:                    "-scenario amplification -rates NaN",
+		"-rates is for the amplification, not for -scenario blip":          "-scenario blip -rates 0.5",
 		"-runs 0 is not from 1 to 100000":                                  "-runs 0",
-		"-csv is for the contention, not for -scenario outage":             "-scenario outage -csv",
+		"-csv is for the contention and the amplification":                 "-scenario outage -csv",
 		"-chart needs -svg":                                                "-chart calls",
-		`-chart "pie" is not calls, time or rate`:                          "-svg x.svg -chart pie",
-		"-chart time is of the contention, not of -scenario outage":        "-scenario outage -svg x.svg -chart time",
+		`-chart "pie" is not calls, time, rate, requests or goodput`:       "-svg x.svg -chart pie",
+		"-chart time is not of -scenario outage":                           "-scenario outage -svg x.svg -chart time",
 		"-chart calls needs at least two numbers of clients":               "-clients 10 -svg x.svg",
-		"-chart rate is of the outage, not of the contention":              "-scenario contention -svg x.svg -chart rate",
+		"-chart rate is not of -scenario contention":                       "-scenario contention -svg x.svg -chart rate",
 		"-chart rate needs a single number of clients":                     "-scenario outage -clients 10,20 -svg x.svg",
+		"there is no chart of -scenario retry-after":                       "-scenario retry-after -svg x.svg",
 		"invalid boolean value \"maybe\" for -csv":                         "-csv=maybe",
 		`-clients "99999999999999999999": "99999999999999999999" is not a`: "-clients 99999999999999999999",
 	} {
@@ -44,7 +49,7 @@ func TestWrongCallsExitWith2(t *testing.T) {
 func TestHelp(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Zero(t, run([]string{"-h"}, &stdout, &stderr))
-	for _, name := range []string{"-scenario", "-clients", "-runs", "-seed", "-csv", "-svg", "-chart"} {
+	for _, name := range []string{"-scenario", "-clients", "-runs", "-seed", "-csv", "-svg", "-chart", "-rates", "simulates"} {
 		require.Contains(t, stderr.String(), name)
 	}
 }
@@ -58,8 +63,9 @@ func output(t *testing.T, args string) string {
 	return stdout.String()
 }
 
-func TestSeedDecidesTheFigures(t *testing.T) {
-	for _, args := range []string{"-clients 10,20 -runs 3 -csv", "-scenario outage -clients 1000"} {
+func TestSeed(t *testing.T) {
+	for _, args := range []string{"-clients 10,20 -runs 3 -csv", "-scenario outage -clients 1000",
+		"-scenario amplification -rates 0.3 -csv"} {
 		first := output(t, args+" -seed 7")
 		require.Equal(t, first, output(t, args+" -seed 7"))
 		require.NotEqual(t, first, output(t, args+" -seed 8"))
@@ -79,6 +85,13 @@ func TestCSV(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"None", "Exponential", "EqualJitter", "FullJitter", "Decorr",
 		"Proportional", "Additive"}, names)
+
+	lines = strings.Split(output(t, "-scenario amplification -rates 0.1,0.5 -csv"), "\n")
+	require.Len(t, lines, 1+2*3+1)
+	require.Equal(t, "rate,requests,strategy", lines[0])
+	require.Regexp(t, `^0\.1,1\.0000,no retries$`, lines[1])
+	require.Regexp(t, `^0\.1,1\.1\d+,three retries$`, lines[2])
+	require.Regexp(t, `^0\.5,1\.\d+,three retries and a budget$`, lines[6])
 }
 
 func TestTables(t *testing.T) {
@@ -91,27 +104,40 @@ func TestTables(t *testing.T) {
 	outages := output(t, "-scenario outage -clients 1,1000")
 	require.Contains(t, outages, "under 0.01 requests/s from 1 clients")
 	require.Contains(t, outages, "under 10 requests/s from 1000 clients")
-	require.Equal(t, 2, strings.Count(outages, "\nfull jitter, budget "))
+	require.Equal(t, 2, strings.Count(outages, "\nfull jitter, 2 min, budget "))
+
+	require.Regexp(t, `(?m)^0\.3 +1\.000 +1\.4\d\d +1\.417 +1\.\d+$`, output(t, "-scenario amplification -rates 0.3"))
+	require.Regexp(t, `(?m)^no retries +\d+ s +100 % +\d+ s +100 % +\d+ s +100 %$`, output(t, "-scenario blip"))
+	require.Regexp(t, `(?m)^to the nanosecond +9\d\d\d `, output(t, "-scenario retry-after"))
 }
 
-func TestBothScenarios(t *testing.T) {
+func TestBoth(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rate.svg")
-	both := output(t, "-clients 10 -runs 1 -chart rate -svg "+file)
+	both := output(t, "-scenario both -clients 10 -runs 1 -chart rate -svg "+file)
 	require.Contains(t, both, "Contention")
 	require.Contains(t, both, "from 100000 clients")
+	require.NotContains(t, both, "Blip")
 	picture, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Contains(t, string(picture), "(100k clients)")
+	require.Contains(t, string(picture), ">100k clients")
 }
 
-func TestChartThatCannotBeWrittenExitsWith1(t *testing.T) {
+func TestWriteErrors(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	file := filepath.Join(t.TempDir(), "no", "such", "directory.svg")
 	require.Equal(t, 1, run([]string{"-csv", "-runs", "1", "-svg", file}, &stdout, &stderr))
 	require.Contains(t, stderr.String(), "herd: open "+file)
+
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	require.Equal(t, 1, run([]string{"-csv", "-runs", "1"}, full, &stderr))
+	require.Contains(t, stderr.String(), "no space left")
 }
 
-func TestProgressOnATerminal(t *testing.T) {
+func TestProgress(t *testing.T) {
 	var terminal bytes.Buffer
 	p := newProgress("work", &terminal)
 	p.terminal = &terminal

@@ -8,36 +8,42 @@ import (
 	"strings"
 )
 
-// The colours of the strategies stand out on white and on black. That of the text does too, for
-// viewers that do not know prefers-color-scheme; for the others it follows the scheme.
+// All colours have a contrast of 4.5 with white and with black: a picture does not know the
+// background of the page that it is on.
 const (
-	red    = "#e5534b"
-	blue   = "#2f81f7"
-	orange = "#d9822b"
-	pink   = "#db61a2"
-	purple = "#a371f7"
-	green  = "#2da44e"
-	teal   = "#1b9aaa"
+	grey   = "#70767c"
+	red    = "#e02e28"
+	orange = "#b75d0f"
+	green  = "#1d8740"
+	teal   = "#10828e"
+	blue   = "#1371ec"
+	purple = "#9553e1"
+	pink   = "#d3308f"
 )
 
 const style = `<style>
-text{font:13px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#6e7781}
+text{font:14px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#70767c}
 .title{font-size:15px;font-weight:600}
 .label{font-weight:600}
-.grid{stroke:#8b949e;stroke-opacity:.25}
-.axis{stroke:#8b949e}
-.shade{fill:#8b949e;fill-opacity:.15}
+.grid{stroke:#70767c;stroke-opacity:.3}
+.axis{stroke:#70767c}
+.mark{stroke:#70767c;stroke-dasharray:4 3}
+.shade{fill:#70767c;fill-opacity:.2}
 .curve{fill:none;stroke-width:2;stroke-linejoin:round}
-@media (prefers-color-scheme:dark){text{fill:#adb5bd}}
 </style>
 `
+
+// width is that of all pictures: on a telephone, which shrinks them to about 360 pixels, the text can
+// still be read.
+const width = 460
 
 // svg is a picture in the making. Its background is transparent.
 type svg struct{ strings.Builder }
 
-func newSVG(width, height int) *svg {
+func newSVG(height int) *svg {
 	s := &svg{}
-	fmt.Fprintf(s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d">`+"\n", width, height)
+	fmt.Fprintf(s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d">`+"\n",
+		width, height, width*4/3, height*4/3)
 	s.WriteString(style)
 	return s
 }
@@ -47,9 +53,15 @@ func (s *svg) close() string {
 	return s.String()
 }
 
-// text writes text with its anchor (start, middle or end) at x, y. Attributes are written as they
-// are.
-func (s *svg) text(x, y float64, anchor, attributes, text string) {
+// text writes text with its anchor (start, middle or end) at x, y. A class or a colour may be empty.
+func (s *svg) text(x, y float64, anchor, class, colour, text string) {
+	attributes := ""
+	if class != "" {
+		attributes += ` class="` + class + `"`
+	}
+	if colour != "" {
+		attributes += ` style="fill:` + colour + `"`
+	}
 	fmt.Fprintf(s, `<text x="%s" y="%s" text-anchor="%s"%s>%s</text>`+"\n",
 		number(x), number(y), anchor, attributes, html.EscapeString(text))
 }
@@ -59,13 +71,10 @@ func (s *svg) line(class string, x1, y1, x2, y2 float64) {
 		class, number(x1), number(y1), number(x2), number(y2))
 }
 
-func (s *svg) rect(class string, x, y, width, height float64) {
-	fmt.Fprintf(s, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`+"\n",
-		class, number(x), number(y), number(width), number(height))
-}
-
-func (s *svg) dot(colour string, x, y float64) {
-	fmt.Fprintf(s, `<circle cx="%s" cy="%s" r="3" fill="%s"/>`+"\n", number(x), number(y), colour)
+// shade fills the rectangle from x1, y1 to x2, y2.
+func (s *svg) shade(x1, y1, x2, y2 float64) {
+	fmt.Fprintf(s, `<rect class="shade" x="%s" y="%s" width="%s" height="%s"/>`+"\n",
+		number(x1), number(y1), number(x2-x1), number(y2-y1))
 }
 
 func (s *svg) curve(colour string, points [][2]float64) {
@@ -79,23 +88,27 @@ func (s *svg) curve(colour string, points [][2]float64) {
 // number writes f with one decimal at most.
 func number(f float64) string { return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64) }
 
-// scale maps values from low to high to places from start to end.
-type scale struct {
-	low, high, start, end float64
-	logarithmic           bool
-}
-
-// at returns the place of v. On a logarithmic scale, values below low are put at low.
-func (s scale) at(v float64) float64 {
-	low, high := s.low, s.high
-	if s.logarithmic {
-		v, low, high = math.Log(max(v, low)), math.Log(low), math.Log(high)
+// short writes v with k or M for thousands and millions.
+func short(v float64) string {
+	switch {
+	case v >= 1e6:
+		return strconv.FormatFloat(v/1e6, 'g', 3, 64) + "M"
+	case v >= 1e4:
+		return strconv.FormatFloat(v/1e3, 'g', 3, 64) + "k"
 	}
-	return s.start + (s.end-s.start)*(v-low)/(high-low)
+	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-// linear returns a scale from zero to a round number not below most, and its ticks.
-func linear(most, start, end float64) (scale, []float64) {
+// scale maps values from low to high to places from start to end.
+type scale struct{ low, high, start, end float64 }
+
+// at returns the place of v.
+func (s scale) at(v float64) float64 {
+	return s.start + (s.end-s.start)*(v-s.low)/(s.high-s.low)
+}
+
+// fromZero returns a scale from zero to a round number not below most, and its ticks.
+func fromZero(most, start, end float64) (scale, []float64) {
 	step := math.Pow(10, math.Floor(math.Log10(most)))
 	switch {
 	case most/step <= 2:
@@ -103,23 +116,9 @@ func linear(most, start, end float64) (scale, []float64) {
 	case most/step > 5:
 		step *= 2
 	}
-	high := math.Ceil(most/step) * step
 	var ticks []float64
-	for v := 0.0; v <= high; v += step {
-		ticks = append(ticks, v)
+	for i := 0.0; i < math.Ceil(most/step)+1; i++ {
+		ticks = append(ticks, i*step)
 	}
-	return scale{low: 0, high: high, start: start, end: end}, ticks
-}
-
-// logarithmic returns a scale from low to high, and the multiples of powers of ten within it as ticks.
-func logarithmic(low, high, start, end float64, multiples ...float64) (scale, []float64) {
-	var ticks []float64
-	for e := math.Floor(math.Log10(low)); e <= math.Log10(high); e++ {
-		for _, m := range multiples {
-			if v := m * math.Pow(10, e); v >= low && v <= high {
-				ticks = append(ticks, v)
-			}
-		}
-	}
-	return scale{low: low, high: high, start: start, end: end, logarithmic: true}, ticks
+	return scale{0, ticks[len(ticks)-1], start, end}, ticks
 }

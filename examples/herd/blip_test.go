@@ -1,0 +1,56 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestBlipVerdicts(t *testing.T) {
+	back, closing := int(blipEnd/time.Second), int(blipClose/time.Second)
+	for _, b := range runBlip([]float64{0.9}, 2, newProgress("", nil)) {
+		require.Greater(t, b.goodput(5, 30), 0.95, "%s before", b.label)
+		require.Zero(t, b.good.sum(back-9, back), "%s during", b.label)
+		_, recovered := b.recovery()
+		if b.budgeted || b.label == "no retries" {
+			require.True(t, recovered, b.label)
+			require.Greater(t, b.goodput(closing-60, closing), 0.99, b.label)
+		} else {
+			require.False(t, recovered, b.label)
+			require.Less(t, b.goodput(closing-60, closing), 0.01, b.label)
+			require.InEpsilon(t, 4*0.9*serviceRate*60, b.requests.sum(closing-60, closing), 0.05, b.label)
+		}
+	}
+}
+
+// Four requests for each operation are no more than the capacity if the load is below a quarter of it.
+func TestBlipLowLoad(t *testing.T) {
+	for _, b := range runBlip([]float64{0.2}, 1, newProgress("", nil)) {
+		_, recovered := b.recovery()
+		require.True(t, recovered, b.label)
+	}
+}
+
+func TestBlipRecovery(t *testing.T) {
+	b := &blip{}
+	back, closing := int(blipEnd/time.Second), int(blipClose/time.Second)
+	for second := range closing {
+		b.begun.addTo(second, 10)
+		if second < back-10 || second >= back+7 {
+			b.good.addTo(second, 10)
+		}
+	}
+	after, ok := b.recovery()
+	require.True(t, ok)
+	require.Equal(t, 7, after)
+	b.good[closing-1] = 0
+	_, ok = b.recovery()
+	require.False(t, ok)
+}
+
+func (c *counts) addTo(i, n int) {
+	for range n {
+		c.add(i)
+	}
+}
