@@ -23,10 +23,10 @@ type curve struct {
 }
 
 func (p plot) draw() string {
-	const height, left, top, bottom = 340, 50, 66, 290
-	right, most := 400.0, 0.0
+	const height, left, top, bottom = 340, 50, 70, 290
+	right, most := 380.0, 0.0
 	for _, c := range p.curves {
-		right = min(right, width-14-7.8*float64(len(c.label)))
+		right = min(right, width-12-8.5*float64(len(c.label))) // leaves space for a wide font
 		for _, point := range c.points {
 			most = max(most, point[1])
 		}
@@ -179,8 +179,8 @@ func drawBlip(results []*blip, load float64) string {
 // drawOutage returns a panel for each strategy, one above the other, with the requests per second.
 // What exceeds the panels is cut off, and its peak is written beside it.
 func drawOutage(results []*outage) string {
-	const left, right, top, panel, gap = 50, 450, 90, 72, 44
-	const from, to = -10, 180 // seconds since the service went down
+	const left, right, top, panel, gap = 50, 444, 90, 72, 44
+	const from, to = -10, 170 // seconds since the service went down
 	bottom := float64(top + len(results)*(panel+gap) - gap)
 	x := scale{from, to, left, right}
 	var peaks []int
@@ -191,13 +191,13 @@ func drawOutage(results []*outage) string {
 	most := float64(peaks[len(peaks)-2])
 
 	s := newSVG(int(bottom) + 52)
-	s.text(8, 20, "start", "title", "", "Requests per second at a service that is down for 60 s")
+	s.text(8, 20, "start", "title", "", "Requests per second, service down for 60 s")
 	s.text(8, 44, "start", "", "", short(float64(results[0].clients))+" clients")
 	for i, o := range results {
 		above := float64(top + i*(panel+gap))
 		y, ticks := fromZero(most, above+panel, above)
 		s.shade(x.at(0), above, x.at(60), above+panel)
-		s.text(x.at(60)-4, above+15, "end", "", "", "down")
+		s.text(x.at(38), above+15, "middle", "", "", "down")
 		for _, v := range ticks {
 			s.line("grid", left, y.at(v), right, y.at(v))
 		}
@@ -205,12 +205,12 @@ func drawOutage(results []*outage) string {
 		s.text(left-6, above+panel+5, "end", "", "", "0")
 		s.text(left, above-9, "start", "label", o.colour, o.label)
 		s.text(right, above-9, "end", "", "", fmt.Sprintf("%.1f %% lost", o.lostShare()))
-		if after := o.recovery(); after > 1 && 60+after < to-30 {
-			at := x.at(float64(60 + after))
-			s.line("mark", at, above, at, above+panel)
-			s.text(at+4, above+15, "start", "", "", fmt.Sprintf("recovered: %d s", after))
+		at := x.at(float64(60 + o.recovery()))
+		s.line("mark", at, above, at, above+panel)
+		if verdict := fmt.Sprintf("recovered after %d s", o.recovery()); at < (left+right)/2 {
+			s.text(at+4, above+15, "start", "", "", verdict)
 		} else {
-			s.text(x.at(60)+4, above+15, "start", "", "", fmt.Sprintf("recovered: %d s", after))
+			s.text(at-4, above+15, "end", "", "", verdict)
 		}
 		var points [][2]float64
 		for second := from; second <= to; second++ {

@@ -22,7 +22,6 @@ func TestCharts(t *testing.T) {
 		"-scenario outage -clients 2000":                             {"full jitter, 2 min, budget", "recovered", "down"},
 		"-scenario outage -clients 1 -chart rate":                    {"1 clients"},
 		"-scenario amplification -rates 0.9,0.1":                     {"with a budget", "failure rate"},
-		"-scenario blip":                                             {"full jitter, budget", "80 %", "down"},
 	} {
 		file := filepath.Join(t.TempDir(), "chart.svg")
 		output(t, args+" -svg "+file)
@@ -32,6 +31,11 @@ func TestCharts(t *testing.T) {
 		for _, word := range words {
 			require.Contains(t, string(picture), word, args)
 		}
+	}
+	picture := drawBlip(runBlip([]float64{0.7}, 1, newProgress("", nil)), 0.7)
+	checkSVG(t, picture)
+	for _, word := range []string{"full jitter, budget", "70 %", "down"} {
+		require.Contains(t, picture, word)
 	}
 }
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,15 +113,26 @@ func TestTables(t *testing.T) {
 	require.Regexp(t, `(?m)^to the nanosecond +9\d\d\d `, output(t, "-scenario retry-after"))
 }
 
-func TestBoth(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "rate.svg")
-	both := output(t, "-scenario both -clients 10 -runs 1 -chart rate -svg "+file)
-	require.Contains(t, both, "Contention")
-	require.Contains(t, both, "from 100000 clients")
-	require.NotContains(t, both, "Blip")
-	picture, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Contains(t, string(picture), ">100k clients")
+func TestScenarios(t *testing.T) {
+	all := []string{"contention", "outage", "amplification", "blip", "retry-after"}
+	for args, want := range map[string][]string{
+		"":                        all,
+		"-scenario all":           all,
+		"-scenario both":          all[:2],
+		"-scenario blip":          {"blip"},
+		"-csv":                    {"contention"},
+		"-csv -scenario both":     {"contention"},
+		"-scenario both -csv":     {"contention"},
+		"-scenario amplification": {"amplification"},
+	} {
+		c, err := parse(strings.Fields(args), io.Discard)
+		require.NoError(t, err)
+		for _, scenario := range all {
+			require.Equal(t, slices.Contains(want, scenario), c.runs(scenario), "%q: %s", args, scenario)
+		}
+		require.Equal(t, []int{10, 20, 50, 100}, c.contentionClients)
+		require.Equal(t, []int{100_000}, c.outageClients)
+	}
 }
 
 func TestWriteErrors(t *testing.T) {

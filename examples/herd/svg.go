@@ -28,7 +28,7 @@ text{font:14px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fil
 .grid{stroke:#70767c;stroke-opacity:.3}
 .axis{stroke:#70767c}
 .mark{stroke:#70767c;stroke-dasharray:4 3}
-.shade{fill:#70767c;fill-opacity:.2}
+.shade{fill:#70767c;fill-opacity:.18}
 .curve{fill:none;stroke-width:2;stroke-linejoin:round}
 </style>
 `
