@@ -25,15 +25,21 @@ const (
 func blipLoads() []float64 { return []float64{0.7, 0.8, 0.9} }
 
 func blipStrategies() []strategy {
-	full := exponential(backoff.WithJitter(backoff.FullJitter))
+	three := func(jitter backoff.Jitter) policyFunc {
+		return limited(retries, exponential(backoff.WithJitter(jitter)))
+	}
 	return []strategy{
 		{"no retries", grey, false, never},
 		{"immediate", red, false, limited(retries, immediate)},
-		{"default", orange, false, limited(retries, exponential())},
-		{"full jitter", green, false, limited(retries, full)},
+		{"default", orange, false, three(backoff.ProportionalJitter)},
+		{"full jitter", green, false, three(backoff.FullJitter)},
 		{"immediate, budget", pink, true, limited(retries, immediate)},
-		{"default, budget", blue, true, limited(retries, exponential())},
-		{"full jitter, budget", teal, true, limited(retries, full)},
+		{"default, budget", blue, true, three(backoff.ProportionalJitter)},
+		{"full jitter, budget", teal, true, three(backoff.FullJitter)},
+		{"no jitter", "", false, three(backoff.NoJitter)},
+		{"equal jitter", "", false, three(backoff.EqualJitter)},
+		{"decorrelated jitter", "", false, three(backoff.DecorrelatedJitter)},
+		{"additive jitter", "", false, three(backoff.AdditiveJitter)},
 	}
 }
 

@@ -106,7 +106,7 @@ func drawContention(rows []contention, what string) string {
 	p.ticks = slices.Compact(p.ticks)
 	p.low, p.high = p.ticks[0], max(p.ticks[len(p.ticks)-1], p.ticks[0]+1)
 	for _, c := range contenders() {
-		if c.name == "" {
+		if c.colour == "" {
 			continue
 		}
 		line := curve{label: c.label, colour: c.colour}
@@ -163,7 +163,7 @@ func drawBlip(results []*blip, load float64) string {
 	}
 	back := int(blipEnd.Seconds())
 	for _, b := range results {
-		if b.load != load {
+		if b.load != load || b.colour == "" {
 			continue
 		}
 		line := curve{label: b.label, colour: b.colour}
@@ -183,6 +183,7 @@ func drawOutage(results []*outage) string {
 	const from, to = -10, 170 // seconds since the service went down
 	bottom := float64(top + len(results)*(panel+gap) - gap)
 	x := scale{from, to, left, right}
+	results = slices.DeleteFunc(slices.Clone(results), func(o *outage) bool { return o.colour == "" })
 	var peaks []int
 	for _, o := range results {
 		peaks = append(peaks, o.peak())

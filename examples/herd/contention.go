@@ -19,7 +19,7 @@ const (
 )
 
 // contender is a strategy for the contention. Its name is the one in the CSV, which is that of the
-// published figures where they have it. Without a name it is neither there nor in the charts.
+// published figures where they have it; without a name it is not there.
 type contender struct {
 	name string
 	strategy
@@ -36,7 +36,7 @@ func contenders() []contender {
 		{"FullJitter", strategy{"full", green, false, doubling(backoff.FullJitter, 2*base)}},
 		// Its decorrelated jitter starts with the base itself as the previous wait.
 		{"Decorr", strategy{"decorrelated", teal, false, doubling(backoff.DecorrelatedJitter, base)}},
-		{"", strategy{"no retries", grey, false, never}},
+		{"", strategy{"no retries", "", false, never}},
 	}
 }
 
@@ -73,7 +73,7 @@ var errStale = errors.New("stale version")
 func contend(clients int, s strategy, random *rand.Rand) (done time.Duration, calls, updates int) {
 	hop := func() time.Duration { return normal(random, hopMean, hopSpread) }
 	clock := &simClock{}
-	queue := newWheel[*writer]()
+	queue := &wheel[*writer]{}
 	for range clients {
 		w := &writer{policy: s.policy(clock, random)}
 		w.policy.Reset()

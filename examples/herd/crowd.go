@@ -8,7 +8,7 @@ import (
 	"example.com/backoff"
 )
 
-// strategy is a way to retry.
+// strategy is a way to retry. Without a colour it is not in the charts.
 type strategy struct {
 	label, colour string
 	budgeted      bool // each process has a Budget
@@ -75,7 +75,7 @@ type crowd struct {
 	clock     simClock
 	random    *rand.Rand
 	processes []backoff.Budget // one for each, if the strategy is budgeted
-	queue     events[operation]
+	queue     events[*operation]
 
 	// serve is called for each request, and returns the time until its client learns the outcome.
 	serve func() (time.Duration, error)
@@ -86,13 +86,13 @@ type crowd struct {
 // operation is an event: what happens next to an operation, or a call.
 type operation struct {
 	policy backoff.BackOff
-	sent   bool // the client learns err; else it sends a request
-	err    error
-	call   func() // or nil
+	sent   bool   // whether its client learns err next, or sends a request
+	err    error  // of the last attempt
+	call   func() // if not nil, all that there is
 }
 
 func newCrowd(s strategy, processes int, seed uint64) *crowd {
-	c := &crowd{strategy: s, random: rand.New(rand.NewPCG(seed, 1)), queue: newWheel[operation]()}
+	c := &crowd{strategy: s, random: rand.New(rand.NewPCG(seed, 1)), queue: &wheel[*operation]{}}
 	if s.budgeted {
 		c.processes = make([]backoff.Budget, processes)
 	}
@@ -100,7 +100,7 @@ func newCrowd(s strategy, processes int, seed uint64) *crowd {
 }
 
 // schedule has f called at a time.
-func (c *crowd) schedule(at time.Duration, f func()) { c.queue.push(at, operation{call: f}) }
+func (c *crowd) schedule(at time.Duration, f func()) { c.queue.push(at, &operation{call: f}) }
 
 // arrivals has f called at random times, rate times a second on average, until the end.
 func (c *crowd) arrivals(random *rand.Rand, rate float64, end time.Duration, f func()) {
@@ -126,12 +126,14 @@ func (c *crowd) begin(process int) {
 		policy = backoff.WithBudget(policy, &c.processes[process])
 	}
 	policy.Reset()
-	c.send(policy)
+	c.send(&operation{policy: policy})
 }
 
-func (c *crowd) send(policy backoff.BackOff) {
+// send sends the request of op now.
+func (c *crowd) send(op *operation) {
 	took, err := c.serve()
-	c.queue.push(c.clock.now+took, operation{policy: policy, sent: true, err: err})
+	op.sent, op.err = true, err
+	c.queue.push(c.clock.now+took, op)
 }
 
 // run goes from event to event until there is none left.
@@ -146,10 +148,11 @@ func (c *crowd) run() {
 		case op.call != nil:
 			op.call()
 		case !op.sent:
-			c.send(op.policy)
+			c.send(op)
 		default:
 			if wait := next(op.policy, op.err); wait >= 0 {
-				c.queue.push(at+wait, operation{policy: op.policy})
+				op.sent = false
+				c.queue.push(at+wait, op)
 			} else {
 				c.ended(op.err)
 			}

@@ -40,6 +40,9 @@ func outageStrategies() []strategy {
 		{"default, 2 min", purple, false, patient(backoff.ProportionalJitter)},
 		{"full jitter, 2 min", green, false, patient(backoff.FullJitter)},
 		{"full jitter, 2 min, budget", teal, true, patient(backoff.FullJitter)},
+		{"equal jitter, 2 min", "", false, patient(backoff.EqualJitter)},
+		{"decorrelated jitter, 2 min", "", false, patient(backoff.DecorrelatedJitter)},
+		{"additive jitter, 2 min", "", false, patient(backoff.AdditiveJitter)},
 	}
 }
 

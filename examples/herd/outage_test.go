@@ -12,7 +12,7 @@ func simulateOutage(t *testing.T, clients int) map[string]*outage {
 	for _, o := range runOutage(clients, 1, newProgress("", nil)) {
 		results[o.label] = o
 	}
-	require.Len(t, results, 7)
+	require.Len(t, results, len(outageStrategies()))
 	return results
 }
 

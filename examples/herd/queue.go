@@ -16,85 +16,57 @@ type events[T any] interface {
 	pop() (at time.Duration, event T, ok bool)
 }
 
-// wheel is a timing wheel: a linked list of events for each millisecond, which is sorted when its
-// turn comes. The lists share one slice, so that a million events need no allocations of their own.
+// wheel is a timing wheel: a list of events for each millisecond, which is sorted when its turn comes.
 // A list also holds the events of later turns of the wheel.
 type wheel[T any] struct {
-	slots []slot[T]
-	lists [1 << 16]int32 // the newest event of each millisecond; 0 for none
-	free  int32          // a list of the unused slots
+	lists [1 << 14][]entry[T] // of the milliseconds after now, in the order of the pushes
 	size  int
-	now   int64   // the millisecond that is served
-	due   []entry // its remaining events, the last one first
+	now   int64      // the millisecond that is served
+	due   []entry[T] // its remaining events, the last one first
 }
 
-type slot[T any] struct {
-	event T
+type entry[T any] struct {
 	at    time.Duration
-	next  int32
-}
-
-type entry struct {
-	at   time.Duration
-	slot int32
-}
-
-func newWheel[T any]() *wheel[T] {
-	return &wheel[T]{slots: make([]slot[T], 1)} // slot 0 stands for none
+	event T
 }
 
 func (w *wheel[T]) push(at time.Duration, event T) {
 	w.size++
-	i := w.free
-	if i == 0 {
-		i = int32(len(w.slots))
-		w.slots = append(w.slots, slot[T]{})
-	}
-	s := &w.slots[i]
-	w.free = s.next
-	s.event, s.at, s.next = event, at, 0
-	ms := at.Milliseconds()
-	if ms <= w.now {
-		place := sort.Search(len(w.due), func(k int) bool { return w.due[k].at <= at })
-		w.due = slices.Insert(w.due, place, entry{at, i})
+	e := entry[T]{at, event}
+	if ms := at.Milliseconds(); ms > w.now {
+		list := &w.lists[ms%int64(len(w.lists))]
+		*list = append(*list, e)
 		return
 	}
-	list := &w.lists[ms%int64(len(w.lists))]
-	s.next = *list
-	*list = i
+	place := sort.Search(len(w.due), func(i int) bool { return w.due[i].at <= at })
+	w.due = slices.Insert(w.due, place, e)
 }
 
-func (w *wheel[T]) pop() (time.Duration, T, bool) {
+func (w *wheel[T]) pop() (at time.Duration, event T, ok bool) {
 	if w.size == 0 {
-		var none T
-		return 0, none, false
+		return 0, event, false
 	}
 	for len(w.due) == 0 {
 		w.now++
 		w.turn()
 	}
-	first := w.due[len(w.due)-1]
-	w.due = w.due[:len(w.due)-1]
 	w.size--
-	s := &w.slots[first.slot]
-	event := s.event
-	*s = slot[T]{next: w.free}
-	w.free = first.slot
-	return first.at, event, true
+	last := len(w.due) - 1
+	first := w.due[last]
+	w.due = w.due[:last]
+	return first.at, first.event, true
 }
 
 // turn moves the events of the millisecond now from its list to due.
 func (w *wheel[T]) turn() {
-	from := &w.lists[w.now%int64(len(w.lists))]
-	for *from != 0 {
-		i := *from
-		s := &w.slots[i]
-		if s.at.Milliseconds() != w.now {
-			from = &s.next
-			continue
+	list := &w.lists[w.now%int64(len(w.lists))]
+	*list = slices.DeleteFunc(*list, func(e entry[T]) bool {
+		if e.at.Milliseconds() != w.now {
+			return false
 		}
-		*from = s.next
-		w.due = append(w.due, entry{s.at, i})
-	}
-	slices.SortStableFunc(w.due, func(a, b entry) int { return cmp.Compare(b.at, a.at) })
+		w.due = append(w.due, e)
+		return true
+	})
+	slices.Reverse(w.due)
+	slices.SortStableFunc(w.due, func(a, b entry[T]) int { return cmp.Compare(b.at, a.at) })
 }

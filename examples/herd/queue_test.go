@@ -55,7 +55,7 @@ func (r *reference[T]) pop() (at time.Duration, event T, ok bool) {
 // than a turn of the wheel later.
 func TestWheelOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	fast, slow := newWheel[int](), &reference[int]{}
+	fast, slow := &wheel[int]{}, &reference[int]{}
 	number := 0
 	push := func(at time.Duration) {
 		number++
@@ -83,7 +83,6 @@ func TestWheelOrder(t *testing.T) {
 		}
 	}
 	require.Greater(t, number, 10_000)
-	require.LessOrEqual(t, len(fast.slots), 1100, "slots are used again")
 }
 
 func TestOutageReference(t *testing.T) {
@@ -91,7 +90,7 @@ func TestOutageReference(t *testing.T) {
 		c, fast := newOutage(2000, s, 1)
 		c.run()
 		c, slow := newOutage(2000, s, 1)
-		events := &reference[operation]{}
+		events := &reference[*operation]{}
 		for at, op, ok := c.queue.pop(); ok; at, op, ok = c.queue.pop() {
 			events.push(at, op)
 		}
