@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"time"
 
@@ -40,8 +41,9 @@ func limited(retries uint64, policy policyFunc) policyFunc {
 	}
 }
 
-// next does what a loop of the library does once an attempt has ended with err: it tells the
-// observers, and returns the wait before the next attempt, or a negative one for the end.
+// next does what a loop of the library does once an attempt has ended with err, an error that says
+// nothing more than that: it tells the observers, and returns the wait before the next attempt, or a
+// negative one for the end.
 func next(policy backoff.BackOff, err error) time.Duration {
 	for b := policy; b != nil; {
 		if o, ok := b.(backoff.BackOffObserver); ok {
@@ -56,12 +58,60 @@ func next(policy backoff.BackOff, err error) time.Duration {
 	if err == nil {
 		return backoff.Stop
 	}
-	wait := policy.NextBackOff()
-	if server, ok := err.(*backoff.RetryAfterError); ok && wait >= 0 {
-		wait = max(wait, server.Duration)
-	}
-	return wait
+	return policy.NextBackOff()
 }
+
+// looped returns policies that a loop of the library drives. It is for errors that mean something to
+// a loop, such as a [backoff.RetryAfterError], and costs a coroutine for each operation.
+func looped(policy policyFunc) policyFunc {
+	return func(clock backoff.Clock, random *rand.Rand) backoff.BackOff {
+		return &loopedBackOff{policy: policy(clock, random)}
+	}
+}
+
+// loopedBackOff is an observer that has Retry call an operation with the outcomes that it observes,
+// and returns the waits that Retry begins.
+type loopedBackOff struct {
+	policy backoff.BackOff
+	err    error // of the last attempt
+	resume func() (time.Duration, bool)
+}
+
+func (b *loopedBackOff) Reset() {
+	b.resume, _ = iter.Pull(func(yield func(time.Duration) bool) {
+		timer := &yieldTimer{yield: yield, c: make(chan time.Time, 1)}
+		_ = backoff.RetryNotifyWithTimer(func() error { return b.err }, b.policy, nil, timer)
+	})
+}
+
+func (b *loopedBackOff) Observe(err error) {
+	b.err = err
+	if err == nil {
+		b.resume() // to its end
+	}
+}
+
+func (b *loopedBackOff) NextBackOff() time.Duration {
+	if wait, ok := b.resume(); ok {
+		return wait
+	}
+	return backoff.Stop
+}
+
+// yieldTimer is a timer that fires when the loop is resumed.
+type yieldTimer struct {
+	yield func(time.Duration) bool
+	c     chan time.Time
+}
+
+func (t *yieldTimer) Start(wait time.Duration) {
+	t.yield(wait)
+	t.c <- time.Time{}
+}
+
+func (t *yieldTimer) Stop() {}
+
+func (t *yieldTimer) C() <-chan time.Time { return t.c }
 
 // simClock is the simulated time, counted from an arbitrary moment.
 type simClock struct{ now time.Duration }

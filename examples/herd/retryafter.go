@@ -19,11 +19,11 @@ const (
 func retryAfterStrategies() []strategy {
 	full := backoff.WithJitter(backoff.FullJitter)
 	return []strategy{
-		{"no retries", grey, false, never},
-		{"to the nanosecond", red, false, immediate},
-		{"default", orange, false, exponential()},
-		{"full jitter", green, false, exponential(full)},
-		{"full jitter from 10 s", teal, false, exponential(full, backoff.WithInitialInterval(serverWait))},
+		{"no retries", "", false, looped(never)},
+		{"to the nanosecond", "", false, looped(immediate)},
+		{"default", "", false, looped(exponential())},
+		{"full jitter", "", false, looped(exponential(full))},
+		{"full jitter from 10 s", "", false, looped(exponential(full, backoff.WithInitialInterval(serverWait)))},
 	}
 }
 

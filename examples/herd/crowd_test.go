@@ -1,0 +1,41 @@
+package main
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+)
+
+// A policy behaves the same under next and in a loop of the library, and so does its budget.
+func TestNextReference(t *testing.T) {
+	policies := []policyFunc{never, immediate, limited(3, immediate), exponential(), limited(5, exponential())}
+	for i, policy := range policies {
+		var budgets [2]backoff.Budget
+		var clock simClock
+		fast := backoff.WithBudget(policy(&clock, rand.New(rand.NewPCG(1, 2))), &budgets[0])
+		real := looped(func(clock backoff.Clock, random *rand.Rand) backoff.BackOff {
+			return backoff.WithBudget(policy(clock, random), &budgets[1])
+		})(&clock, rand.New(rand.NewPCG(1, 2)))
+		outcomes := rand.New(rand.NewPCG(3, 4))
+		for range 2000 {
+			fast.Reset()
+			real.Reset()
+			for {
+				var err error
+				if outcomes.Float64() < 0.6 {
+					err = errFailed
+				}
+				wait := next(fast, err)
+				require.Equal(t, wait, next(real, err), "policy %d", i)
+				require.Equal(t, budgets[0].Tokens(), budgets[1].Tokens(), "policy %d", i)
+				if wait < 0 {
+					break
+				}
+				clock.now += wait
+			}
+		}
+	}
+}
