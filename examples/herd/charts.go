@@ -181,9 +181,9 @@ func drawBlip(results []*blip, load float64) string {
 func drawOutage(results []*outage) string {
 	const left, right, top, panel, gap = 50, 444, 90, 72, 44
 	const from, to = -10, 170 // seconds since the service went down
+	results = slices.DeleteFunc(slices.Clone(results), func(o *outage) bool { return o.colour == "" })
 	bottom := float64(top + len(results)*(panel+gap) - gap)
 	x := scale{from, to, left, right}
-	results = slices.DeleteFunc(slices.Clone(results), func(o *outage) bool { return o.colour == "" })
 	var peaks []int
 	for _, o := range results {
 		peaks = append(peaks, o.peak())
