@@ -76,7 +76,9 @@ func TestWheelOrder(t *testing.T) {
 		}
 		for n := random.IntN(3); n > 0 && left > 0 && fast.size < 1000; n-- {
 			ranges := []time.Duration{1, 3, time.Millisecond, time.Second, 100 * time.Second}
-			push(at + time.Duration(random.Int64N(int64(ranges[random.IntN(len(ranges))]))))
+			later := at + time.Duration(random.Int64N(int64(ranges[random.IntN(len(ranges))])))
+			push(later)
+			push(later)
 		}
 		if fast.size == 0 && left > 0 {
 			push(at + time.Minute)

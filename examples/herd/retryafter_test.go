@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -23,4 +24,28 @@ func TestRetryAfterWaits(t *testing.T) {
 	}
 	exact := results["to the nanosecond"]
 	require.Equal(t, overloadClients-total(results["no retries"].accepted), exact.peak(10))
+	require.Less(t, results["default"].peak(1), exact.peak(1)*2/3)
+	require.Less(t, results["full jitter from 10 s"].peak(10), exact.peak(10)/5)
+}
+
+// A capacity of 100 requests per second is what answers and a tenth of the refusals add up to.
+func TestLimiter(t *testing.T) {
+	l := newLimiter(100)
+	now := time.Duration(0)
+	answers := func(rate int) (n int) {
+		for range rate {
+			now += time.Second / time.Duration(rate)
+			if l.accepts(now) {
+				n++
+			}
+		}
+		return n
+	}
+	require.Equal(t, 100, answers(100))
+	answers(600) // the spare capacity is used up
+	require.InDelta(t, 44, answers(600), 2)
+	answers(1000)
+	require.InDelta(t, 0, answers(1000), 2)
+	now += time.Second
+	require.Equal(t, 50, answers(50))
 }
