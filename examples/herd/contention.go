@@ -118,7 +118,7 @@ type contention struct {
 	contender
 	clients     int
 	time, calls float64 // means; the time in milliseconds
-	updates     float64 // the mean number of clients that have updated the row
+	updates     int     // by all clients, in all runs
 }
 
 // runContention returns a row for each number of clients and each strategy. A run's random numbers
@@ -149,7 +149,7 @@ func runContention(clients []int, runs int, seed uint64, p *progress) []contenti
 	for i, o := range outcomes {
 		rows[i/runs].time += o.done.Seconds() * 1000 / float64(runs)
 		rows[i/runs].calls += float64(o.calls) / float64(runs)
-		rows[i/runs].updates += float64(o.updates) / float64(runs)
+		rows[i/runs].updates += o.updates
 	}
 	return rows
 }
@@ -165,8 +165,8 @@ func writeContention(w io.Writer, rows []contention, runs int) {
 	writePivot(w, "calls", rows, func(r contention) string { return fmt.Sprintf("%.0f", r.calls) })
 	writePivot(w, "time (s)", rows, func(r contention) string { return fmt.Sprintf("%.2f", r.time/1000) })
 	for _, r := range rows {
-		if r.updates < float64(r.clients) {
-			fmt.Fprintf(w, "\n%s: %.3g of %d clients update the row", r.label, r.updates, r.clients)
+		if r.updates < r.clients*runs {
+			fmt.Fprintf(w, "\n%s: of %d clients, %.2f update the row", r.label, r.clients, float64(r.updates)/float64(runs))
 		}
 	}
 	fmt.Fprintln(w)

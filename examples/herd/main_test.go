@@ -102,6 +102,8 @@ func TestTables(t *testing.T) {
 	require.Regexp(t, `(?m)^calls +10 +20 clients$`, contention)
 	require.Regexp(t, `(?m)^time \(s\) +10 +20 clients$`, contention)
 	require.Equal(t, 2, strings.Count(contention, "\ndecorrelated "))
+	require.Equal(t, 2, strings.Count(contention, "update the row\n"))
+	require.Contains(t, contention, "\nno retries: of 20 clients, 1.00 update the row\n")
 
 	outages := output(t, "-scenario outage -clients 1,1000")
 	require.Contains(t, outages, "under 0.01 requests/s from 1 clients")
