@@ -122,9 +122,9 @@ func (b *blip) recovery() (int, bool) {
 	return 0, true
 }
 
-func writeBlip(w io.Writer, results []*blip) {
+func writeBlip(w io.Writer, results []*blip, loads []float64) {
 	fmt.Fprintf(w, "Blip: a service without capacity for 10 s, by its load before; goodput in the fifth minute after\n")
-	strategies, loads := len(blipStrategies()), blipLoads()
+	strategies := len(blipStrategies())
 	fmt.Fprintf(w, "\n%-22s", "")
 	for _, load := range loads {
 		fmt.Fprintf(w, "%21s", fmt.Sprintf("%.0f %% load", load*100))

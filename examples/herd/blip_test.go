@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -9,7 +10,9 @@ import (
 
 func TestBlipVerdicts(t *testing.T) {
 	back, closing := int(blipEnd/time.Second), int(blipClose/time.Second)
-	for _, b := range runBlip([]float64{0.9}, 2, newProgress("", nil)) {
+	loads := []float64{0.9}
+	results := runBlip(loads, 2, newProgress("", nil))
+	for _, b := range results {
 		require.Greater(t, b.goodput(5, 30), 0.95, "%s before", b.label)
 		require.Zero(t, b.good.sum(back-9, back), "%s during", b.label)
 		_, recovered := b.recovery()
@@ -21,6 +24,16 @@ func TestBlipVerdicts(t *testing.T) {
 			require.Less(t, b.goodput(closing-60, closing), 0.01, b.label)
 			require.InEpsilon(t, 4*0.9*serviceRate*60, b.requests.sum(closing-60, closing), 0.05, b.label)
 		}
+	}
+
+	var table bytes.Buffer
+	writeBlip(&table, results, loads)
+	require.Regexp(t, `(?m)^no retries +\d+ s +100 %$`, table.String())
+	require.Regexp(t, `(?m)^full jitter +never +0 %$`, table.String())
+	picture := drawBlip(results, 0.9)
+	checkSVG(t, picture)
+	for _, word := range []string{"full jitter, budget", "90 %", "down"} {
+		require.Contains(t, picture, word)
 	}
 }
 

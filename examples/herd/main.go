@@ -156,7 +156,7 @@ func simulate(c config, out *bufio.Writer, stderr io.Writer) (picture string) {
 		p := newProgress("blip", stderr)
 		results := runBlip(blipLoads(), c.seed, p)
 		p.clear()
-		writeBlip(out, results)
+		writeBlip(out, results, blipLoads())
 		out.Flush()
 		if c.chart == "goodput" {
 			picture = drawBlip(results, 0.8)

@@ -111,8 +111,6 @@ func TestTables(t *testing.T) {
 	require.Equal(t, 2, strings.Count(outages, "\nfull jitter, 2 min, budget "))
 
 	require.Regexp(t, `(?m)^0\.3 +1\.000 +1\.4\d\d +1\.417 +1\.\d+$`, output(t, "-scenario amplification -rates 0.3"))
-	require.Regexp(t, `(?m)^no retries +\d+ s +100 % +\d+ s +100 % +\d+ s +100 %$`, output(t, "-scenario blip"))
-	require.Regexp(t, `(?m)^to the nanosecond +9\d\d\d `, output(t, "-scenario retry-after"))
 }
 
 func TestScenarios(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -9,7 +10,11 @@ import (
 
 func TestRetryAfterWaits(t *testing.T) {
 	results := map[string]*retryAfter{}
-	for _, r := range runRetryAfter(1, newProgress("", nil)) {
+	all := runRetryAfter(1, newProgress("", nil))
+	var table bytes.Buffer
+	writeRetryAfter(&table, all)
+	require.Regexp(t, `(?m)^to the nanosecond +9900 +\d+ +\d+ +10000 +\d+ s$`, table.String())
+	for _, r := range all {
 		results[r.label] = r
 		require.Equal(t, overloadClients, r.requests[0], r.label)
 		require.Zero(t, r.requests.sum(1, int(serverWait/tick)), "%s: before the server's wait is over", r.label)
