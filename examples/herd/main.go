@@ -49,11 +49,11 @@
 // up an attempt after a second, and makes up to three retries. The clients are ten processes; with a
 // budget, each of them has one [backoff.Budget].
 //
-// The model and its parameters are those of the metastable failure in Bronson et al., "Metastable
-// Failures in Distributed Systems" (HotOS 2021; see also Huang et al., "Metastable Failures in the
-// Wild", OSDI 2022): a capacity of 300 requests per second, an answer that takes 100 ms besides the
-// queue, a blip of ten seconds. The timeout, the number of retries, the unlimited queue, and arrivals
-// and work that are exponentially distributed were chosen before the first run.
+// The model is that of the metastable failure in Bronson et al., "Metastable Failures in Distributed
+// Systems" (HotOS 2021; see also Huang et al., "Metastable Failures in the Wild", OSDI 2022), and so
+// is the capacity of 300 requests per second. All other parameters were chosen before the first run:
+// an answer that takes 100 ms besides the queue, the timeout, the number of retries and of processes,
+// a queue without limit, and arrivals and work that are exponentially distributed.
 //
 // The results are how long after the blip 90 % of the operations succeed again, and the goodput in
 // the fifth minute after it: the share of the operations that succeed.
