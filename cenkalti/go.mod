@@ -1,0 +1,13 @@
+module github.com/cenkalti/backoff/v4
+
+go 1.23.0
+
+// v1.0.0 has every name of v4.3.0. Whoever uses this module gets it from there; the replace line
+// counts in this checkout alone.
+require example.com/backoff v1.0.0
+
+replace example.com/backoff => ../
+
+require github.com/stretchr/testify v1.12.1
+
+require go.yaml.in/yaml/v3 v3.0.5 // indirect
