@@ -6,25 +6,33 @@ import (
 	"example.com/backoff"
 )
 
-// ranged is a function as programs write it. (In a function literal that is inlined together with
-// its parent, the compiler does not inline Attempts, and its iterator needs the heap.)
-func ranged(b backoff.BackOff, op func() error) (err error) {
-	for range backoff.Attempts(b, &err) {
-		err = op()
-	}
-	return err
-}
+// The functions below must not be inlined: in a function literal that is inlined together with its
+// parent, the compiler does not inline Attempts, and its iterator needs the heap.
 
+//go:noinline
 func attemptsPerCall(ctx context.Context, op func() error) retry {
-	return func() error { return ranged(oursPolicy(ctx), op) }
+	return func() (err error) {
+		for range backoff.Attempts(oursPolicy(ctx), &err) {
+			err = op()
+		}
+		return err
+	}
 }
 
 func attemptsReady(ctx context.Context, op func() error) retry {
-	b := oursPolicy(ctx)
-	return func() error { return ranged(b, op) }
+	return ranged(oursPolicy(ctx), op)
 }
 
 func attemptsConstant(s setup, op func() error) retry {
-	b := oursConstantPolicy(s)
-	return func() error { return ranged(b, op) }
+	return ranged(oursConstantPolicy(s), op)
+}
+
+//go:noinline
+func ranged(b backoff.BackOff, op func() error) retry {
+	return func() (err error) {
+		for range backoff.Attempts(b, &err) {
+			err = op()
+		}
+		return err
+	}
 }

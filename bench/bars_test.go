@@ -41,7 +41,6 @@ func bars() []bar {
 		{readyConstant, ours, 0.35, []string{cenkaltiV4}},
 		{readyConstant, ours, 1, others},
 		{tenFailures, ours, 0.1, others},
-		{tenLimited, ours, 0.1, others},
 		{nextDefault, ours, 0.7, []string{cenkaltiV4}},
 	}
 	for _, jitter := range jitters {
@@ -61,11 +60,11 @@ func TestBars(t *testing.T) {
 	t.Run("Memory", testMemory)
 }
 
-// Noise only ever adds time, so what is compared are minima over many rounds: each round takes the
-// tasks in a new order, and within a task those who are compared one right after the other, in a new
-// order too. A bar that is missed gets more rounds, so that a busy machine takes longer but comes to
-// the same result. The garbage collector works between the measurements alone, because on a busy
-// machine no measurement would be free of it.
+// Noise only ever adds time, so minima over many rounds are compared. Each round takes the tasks in
+// a new order; within a task the peers follow one another directly, in a new order too. A bar that
+// is missed gets more rounds, so that a busy machine takes longer but comes to the same result. The
+// garbage collector runs between the measurements only; on a busy machine no measurement would
+// otherwise be free of it.
 func testTimes(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	contests := contestsOf(t, bars())
@@ -95,7 +94,7 @@ func testTimes(t *testing.T) {
 	t.Logf("%d rounds, %v", rounds, time.Since(start).Round(time.Second))
 }
 
-// A contest is a task with its bars and those whom they compare.
+// A contest is a task with its bars and the peers that they compare.
 type contest struct {
 	bars    []bar
 	runners []*runner
@@ -104,7 +103,7 @@ type contest struct {
 type runner struct {
 	peer string
 	run  func(n int)
-	n    int     // so many times take a slice
+	n    int     // how many times take a slice
 	best float64 // ns for each time
 }
 
@@ -211,10 +210,11 @@ func testAllocations(t *testing.T) {
 	}
 }
 
-// A waiting call takes no more memory than one of cenkalti/backoff v4.
+// A waiting call takes no more memory than one of cenkalti/backoff v4. A bar that is missed gets more
+// rounds here too.
 func testMemory(t *testing.T) {
 	least := map[string]float64{ours: math.Inf(1), cenkaltiV4: math.Inf(1)}
-	for range 3 {
+	for round := 0; round < 3 || round < 12 && least[ours] > least[cenkaltiV4]; round++ {
 		for _, p := range peers {
 			if best, ok := least[p.name]; ok {
 				least[p.name] = min(best, weigh(*waiters, p))

@@ -64,7 +64,7 @@ var own = library{
 	},
 }
 
-// ownAttempts is this library by Attempts, which knows no notify and no Timer.
+// ownAttempts is this library's Attempts, which has neither a notify nor a Timer.
 var ownAttempts = func() library {
 	l := own
 	l.name = "this library's Attempts"

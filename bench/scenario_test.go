@@ -41,7 +41,7 @@ type scenario struct {
 	contexts   []contextSpec
 	attempts   []attempt // what the calls do; the one after the last succeeds
 	timer      timerKind
-	timerEnds  int  // the Start from which on a timer has no channel
+	timerEnds  int  // a muted timer has no channel from this Start on, counted from 1
 	notify     bool // whether the caller asks for notifications
 	canceler   int  // the notification that cancels the contexts; 0 for none
 	withData   bool // by the functions that return a value
@@ -353,8 +353,8 @@ func (p policySpec) buildOurs(cancel func()) resettable {
 		backoff.WithClockProvider(b.Clock))
 }
 
-// build4 returns the policy as cenkalti/backoff v4 has it. For values that v4 takes ill, it gets
-// those that stand for them here.
+// build4 returns the policy as cenkalti/backoff v4 has it. Values that v4 cannot handle are
+// replaced by those that they mean to this library.
 func (p policySpec) build4(cancel func(), used func(rule)) resettable {
 	switch p.kind {
 	case zeroPolicy:

@@ -40,14 +40,14 @@ var jitters = []backoff.Jitter{
 	backoff.EqualJitter, backoff.DecorrelatedJitter, backoff.AdditiveJitter,
 }
 
-// A task is a piece of work and those who do it.
+// A task is a piece of work and the peers that do it.
 type task struct {
 	name     string
 	parallel bool // measured on all cores
 	entries  []entry
 }
 
-// An entry is how one of them does it. Build returns a function that does the task n times.
+// An entry is how one peer does it. Build returns a function that does the task n times.
 type entry struct {
 	peer  string
 	build func(tb testing.TB) func(n int)

@@ -51,8 +51,8 @@ func weigh(n int, p peer) float64 {
 
 var warm int
 
-// warmUp has the runtime make its records of n goroutines. It keeps them for later ones, so that
-// whoever is measured first would pay for all.
+// warmUp makes the runtime allocate its records of n goroutines, which it keeps for later ones. The
+// first measurement would otherwise pay for all.
 func warmUp(n int) {
 	if n <= warm {
 		return
