@@ -14,7 +14,7 @@ import (
 	"example.com/backoff"
 )
 
-// Stop is [backoff.Stop], the wait by which a policy says that there is to be no next attempt.
+// Stop is [backoff.Stop], the wait that means: do not retry.
 const Stop = backoff.Stop
 
 // Defaults for the fields of [ExponentialBackOff].
@@ -54,8 +54,9 @@ type Notify = backoff.Notify
 type Operation = backoff.Operation
 
 // OperationWithData is a function to retry that also returns a value. It is a type of its own, as
-// Go 1.23 has no generic aliases: a function literal has either type, but a variable of this type
-// must be converted to [backoff.OperationWithData] before it is passed to [backoff.RetryWithData].
+// Go 1.23 has no generic aliases. A function literal can be passed under either name, but a
+// variable of this type must be converted to [backoff.OperationWithData] for
+// [backoff.RetryWithData].
 type OperationWithData[T any] func() (T, error)
 
 // PermanentError is [backoff.PermanentError], which marks an error that must not be retried.

@@ -8,6 +8,10 @@ require example.com/backoff v1.0.0
 
 replace example.com/backoff => ../
 
-require github.com/stretchr/testify v1.12.1
+require github.com/stretchr/testify v1.7.0
 
-require go.yaml.in/yaml/v3 v3.0.5 // indirect
+require (
+	github.com/davecgh/go-spew v1.1.0 // indirect
+	github.com/pmezard/go-difflib v1.0.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
+)
