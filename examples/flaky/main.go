@@ -3,7 +3,7 @@
 // The server runs on a loopback port and has a page for each way to misbehave; -h lists them. With
 // -url, flaky fetches that URL instead.
 //
-// It prints each retry, and how each page ended at last; also after Ctrl-C or SIGTERM. It exits with
+// It prints each retry, and how each page ended, even after Ctrl-C or SIGTERM. It exits with
 // 0 if every page ended as it should, with 1 if one did not or the output could not be written, and
 // with 2 for bad usage.
 package main

@@ -105,7 +105,7 @@ func drawContention(rows []contention, what string) string {
 	slices.Sort(p.ticks)
 	p.ticks = slices.Compact(p.ticks)
 	p.low, p.high = p.ticks[0], max(p.ticks[len(p.ticks)-1], p.ticks[0]+1)
-	for _, c := range contenders() {
+	for _, c := range competitors() {
 		if c.colour == "" {
 			continue
 		}

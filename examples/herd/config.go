@@ -33,7 +33,7 @@ func (c *config) runs(scenario string) bool {
 	return c.scenario == scenario
 }
 
-// errReported is for errors that the flag package has told the user of.
+// errReported is returned for errors that the flag package has printed already.
 var errReported = errors.New("reported")
 
 func parse(args []string, stderr io.Writer) (config, error) {
@@ -54,14 +54,14 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	rates := flags.String("rates", "", "failure `rates` for the amplification, separated by commas\n"+
 		"(default from 0 to 1 in steps of 0.05)")
 	flags.IntVar(&c.repeats, "runs", 100, "how many `runs` of the contention to take the mean of")
-	flags.Uint64Var(&c.seed, "seed", 1, "`number` that the random numbers come from")
+	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
 	flags.BoolVar(&c.csv, "csv", false, "print the results, and nothing else, of the amplification as\n"+
 		"rate,requests,strategy if that is the scenario; else of the contention as\n"+
 		"clients,time,calls,algorithm, the time in ms")
 	flags.StringVar(&c.svg, "svg", "", "write a chart to this `file`")
 	flags.StringVar(&c.chart, "chart", "", "`what` the chart shows: calls or time (by clients, of the contention), rate (requests\n"+
 		"per second, of the outage), requests (by failure rate, of the amplification) or\n"+
-		"goodput (over time, of the blip) (default the first one of the scenario)")
+		"goodput (over time, of the blip) (default: the scenario's first chart)")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return c, err
 	} else if err != nil {

@@ -18,15 +18,15 @@ const (
 	limit     = 2 * time.Second
 )
 
-// contender is a strategy for the contention. Its name is the one in the CSV, which is that of the
-// published figures where they have it; without a name it is not there.
-type contender struct {
+// competitor is a strategy for the contention, with its name in the CSV: that of the published
+// figures, where they have it. A strategy without a name is left out of the CSV.
+type competitor struct {
 	name string
 	strategy
 }
 
-func contenders() []contender {
-	return []contender{
+func competitors() []competitor {
+	return []competitor{
 		{"None", strategy{"no backoff", red, false, immediate}},
 		// The published program counts attempts from 1, so that its first interval is the base, doubled.
 		{"Exponential", strategy{"no jitter", blue, false, doubling(backoff.NoJitter, 2*base)}},
@@ -115,7 +115,7 @@ func contend(clients int, s strategy, random *rand.Rand) (done time.Duration, ca
 
 // contention is what the runs of one strategy come to.
 type contention struct {
-	contender
+	competitor
 	clients     int
 	time, calls float64 // means; the time in milliseconds
 	updates     int     // by all clients, in all runs
@@ -125,10 +125,10 @@ type contention struct {
 // depend on the seed, the strategy, the number of clients and the run, not on what else runs.
 func runContention(clients []int, runs int, seed uint64, p *progress) []contention {
 	var rows []contention
-	strategies := contenders()
+	strategies := competitors()
 	for _, n := range clients {
 		for _, c := range strategies {
-			rows = append(rows, contention{contender: c, clients: n})
+			rows = append(rows, contention{competitor: c, clients: n})
 		}
 	}
 	type outcome struct {
@@ -174,7 +174,7 @@ func writeContention(w io.Writer, rows []contention, runs int) {
 }
 
 func writePivot(w io.Writer, title string, rows []contention, cell func(contention) string) {
-	strategies := len(contenders())
+	strategies := len(competitors())
 	fmt.Fprintf(w, "\n%-16s", title)
 	for i := 0; i < len(rows); i += strategies {
 		fmt.Fprintf(w, "%9d", rows[i].clients)

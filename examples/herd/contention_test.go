@@ -43,7 +43,7 @@ func TestContentionPublished(t *testing.T) {
 
 // A client on its own reads and writes once, in four messages.
 func TestNoContention(t *testing.T) {
-	for _, c := range contenders() {
+	for _, c := range competitors() {
 		done, calls, updates := contend(1, c.strategy, rand.New(rand.NewPCG(1, 2)))
 		require.Equal(t, 1, calls, c.label)
 		require.Equal(t, 1, updates, c.label)
@@ -52,7 +52,7 @@ func TestNoContention(t *testing.T) {
 }
 
 func TestContentionUpdates(t *testing.T) {
-	for _, c := range contenders() {
+	for _, c := range competitors() {
 		_, calls, updates := contend(30, c.strategy, rand.New(rand.NewPCG(1, 2)))
 		if c.label == "no retries" {
 			require.Equal(t, 30, calls)

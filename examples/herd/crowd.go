@@ -28,12 +28,12 @@ type crowd struct {
 	ended func(error)
 }
 
-// operation is an event: what happens next to an operation, or a call.
+// operation is an operation that waits in the queue for its next event, or a function to call.
 type operation struct {
 	policy backoff.BackOff
 	sent   bool   // whether its client learns err next, or sends a request
 	err    error  // of the last attempt
-	call   func() // if not nil, all that there is
+	call   func() // to be called; if it is set, nothing else is
 }
 
 func newCrowd(s strategy, processes int, seed uint64) *crowd {

@@ -67,8 +67,8 @@
 // and adds its own jitter. The results are the most requests in a second and in 100 ms after those
 // ten seconds, the number of all requests, and the time until the last client is served.
 //
-// Herd exits with 0 if all is well, with 1 if the results cannot be written, and with 2 if it was
-// called wrongly.
+// Herd exits with 0 after success, with 1 if the results cannot be written, and with 2 for bad
+// usage.
 package main
 
 import (

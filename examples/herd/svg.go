@@ -33,7 +33,7 @@ text{font:14px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fil
 </style>
 `
 
-// width is that of all pictures: on a telephone, which shrinks them to about 360 pixels, the text can
+// width is that of all pictures: on a phone, which shrinks them to about 360 pixels, the text can
 // still be read.
 const width = 460
 
