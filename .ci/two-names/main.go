@@ -9,8 +9,9 @@ import (
 	"os"
 	"time"
 
-	"example.com/backoff"
 	"example.org/dependency"
+
+	"example.com/backoff"
 )
 
 var errBusy = errors.New("busy")

@@ -13,13 +13,13 @@ import (
 // ErrGone is what Fetch fails with.
 var ErrGone = errors.New("gone")
 
-// Fetch fails, and says that there is no use in trying again.
+// Fetch fails with an error that must not be retried.
 func Fetch() error { return backoff.Permanent(ErrGone) }
 
 // FetchWithData is Fetch as an operation that returns a value.
 var FetchWithData backoff.OperationWithData[string] = func() (string, error) { return "nothing", Fetch() }
 
-// IsPermanent asks by a type probe, as programs do.
+// IsPermanent reports whether err is permanent, by the type probe that programs use.
 func IsPermanent(err error) bool { return errors.Is(err, &backoff.PermanentError{}) }
 
 // Cause returns the error that a permanent one holds.
