@@ -61,6 +61,26 @@ func TestBudgetQuota(t *testing.T) {
 	})
 }
 
+// A success at the first attempt counts as one whatever the loop before it over the same policy did.
+func TestBudgetReuse(t *testing.T) {
+	for name, first := range map[string]error{"success": nil, "failure": errFailed, "permanent": backoff.Permanent(errFailed)} {
+		t.Run(name, func(t *testing.T) {
+			eachLoop(t, func(t *testing.T, retry retry) {
+				budget := new(backoff.Budget)
+				b := backoff.WithBudget(&backoff.StopBackOff{}, budget)
+				for budget.Withdraw() {
+				}
+				_ = retry(func() error { return first }, b)
+				before := budget.Tokens()
+				for i := range 3 {
+					require.NoError(t, retry(func() error { return nil }, b))
+					require.Equal(t, before+i+1, budget.Tokens())
+				}
+			})
+		})
+	}
+}
+
 // Only the last of several retries is given back.
 func TestBudgetLaterSuccess(t *testing.T) {
 	eachLoop(t, func(t *testing.T, retry retry) {

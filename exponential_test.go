@@ -98,6 +98,7 @@ func TestExponentialLiteral(t *testing.T) {
 		"nanoseconds grow":           {policy{InitialInterval: 1}, []time.Duration{1, 2, 3, 4, 6, 9}},
 		"growth lost in rounding":    {policy{InitialInterval: s, Multiplier: 1 + 1e-15}, []time.Duration{s, s + 1, s + 2}},
 		"overflow, v4 TestOverflow":  {policy{InitialInterval: math.MaxInt64 / 2, Multiplier: 2.1, MaxInterval: math.MaxInt64}, []time.Duration{math.MaxInt64 / 2, math.MaxInt64, math.MaxInt64}},
+		"rounding down, as in v4":    {policy{InitialInterval: 45, Multiplier: 1.4, MaxInterval: 63}, []time.Duration{45, 63, 63}}, // not 62
 		"rounding up to the maximum": {policy{InitialInterval: math.MaxInt64 - 1, Multiplier: math.Nextafter(1, 2), MaxInterval: math.MaxInt64}, []time.Duration{math.MaxInt64 - 1, math.MaxInt64}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,6 +49,13 @@ func TestTickerWaitStart(t *testing.T) {
 		require.Equal(t, start, <-ticker.C, "a tick is the time at which its wait was over")
 		require.Equal(t, start.Add(61*time.Second), <-ticker.C)
 	})
+	synctest.Test(t, func(t *testing.T) {
+		ticker := backoff.NewTicker(waits(0))
+		start := time.Now()
+		time.Sleep(time.Minute)
+		require.Equal(t, start, <-ticker.C)
+		require.Equal(t, start.Add(time.Minute), <-ticker.C, "so is that of a wait of zero")
+	})
 }
 
 func TestTickerContextDone(t *testing.T) {
@@ -274,7 +281,13 @@ func TestTickerContextSilent(t *testing.T) {
 		done := merged{t.Context(), make(chan struct{})}
 		close(done.done)
 		for _, wait := range []time.Duration{0, time.Hour} {
-			require.Len(t, receive(backoff.NewTicker(backoff.WithContext(backoff.NewConstantBackOff(wait), silent{done}))), 1)
+			policy := asking(func() time.Duration {
+				time.Sleep(time.Nanosecond) // meanwhile the receiver comes back, and select alone would choose at random
+				return wait
+			})
+			for range 100 {
+				require.Len(t, receive(backoff.NewTicker(backoff.WithContext(policy, silent{done}))), 1)
+			}
 		}
 	})
 }
