@@ -1,4 +1,4 @@
-// Table reads the output of the benchmarks and prints tables with the README's figures, in Markdown.
+// Table reads the output of the benchmarks and prints the README's table in Markdown.
 //
 // Of the rounds in the output the fastest counts: noise only ever adds time.
 package main
@@ -16,20 +16,19 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// names are the peers in the order of the tables, each with its name there and what its call does
-// differently from the library's.
-var names = []struct{ peer, name, differs string }{
-	{"backoff", "**`Retry`**", ""},
-	{"backoff-Attempts", "**`Attempts`**", ""},
-	{"cenkalti-v4", "cenkalti/backoff v4", ""},
-	{"cenkalti-v5", "cenkalti/backoff v5", ""},
-	{"cenkalti-v7", "cenkalti/backoff v7", ""},
-	{"sethvargo", "sethvargo/go-retry", ""},
-	{"failsafe-go", "failsafe-go", "the policy is shared by all calls"},
-	{"avast-v4", "avast/retry-go v4", "no time limit"},
-	{"avast-v5", "avast/retry-go v5", "no time limit"},
-	{"eapache", "eapache/go-resiliency", "no time limit; the policy is shared by all calls"},
-	{"hand-written", "a loop by hand", ""},
+// rows are the peers in the order of the table, each with its name there.
+var rows = []struct{ peer, name string }{
+	{"backoff", "**`Retry`**"},
+	{"backoff-Attempts", "**`Attempts`**"},
+	{"cenkalti-v4", "cenkalti v4"},
+	{"cenkalti-v5", "cenkalti v5"},
+	{"cenkalti-v7", "cenkalti v7"},
+	{"sethvargo", "sethvargo/go-retry"},
+	{"failsafe-go", "failsafe-go (shared)"},
+	{"avast-v4", "avast/retry-go v4 (no time limit)"},
+	{"avast-v5", "avast/retry-go v5 (no time limit)"},
+	{"eapache", "eapache/go-resiliency (shared, no time limit)"},
+	{"hand-written", "a loop by hand"},
 }
 
 func main() {
@@ -47,18 +46,12 @@ func run(in io.Reader, out io.Writer) error {
 	w := bufio.NewWriter(out)
 	fmt.Fprintf(w, "%s, %s cores, %s %s/%s, %s, the fastest of %d rounds\n\n",
 		r.cpu, r.cores, runtime.Version(), runtime.GOOS, runtime.GOARCH, time.Now().Format(time.DateOnly), r.rounds)
-	fmt.Fprintln(w, "| built for each call, succeeds at once | time | memory | allocations | differs |")
-	fmt.Fprintln(w, "|---|---:|---:|---:|---|")
-	for _, n := range names {
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", n.name, r.get("per-call", n.peer, "sec/op"),
-			r.get("per-call", n.peer, "B/op"), r.get("per-call", n.peer, "allocs/op"), n.differs)
-	}
-	fmt.Fprintln(w, "\n| built before | the same policy, succeeds at once | constant policy, succeeds at once | ten failures, no waits | memory of a waiting call |")
+	fmt.Fprintln(w, "| | per call, ns (allocs) | reused, ns | ten failures, ns | waiting, B |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---:|")
-	for _, n := range names {
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", n.name, r.get("ready", n.peer, "sec/op"),
-			r.get("ready-constant", n.peer, "sec/op"), r.get("ten-failures", n.peer, "sec/op"),
-			r.get("waiting-call", n.peer, "B/call"))
+	for _, row := range rows {
+		fmt.Fprintf(w, "| %s | %s (%s) | %s | %s | %s |\n", row.name, r.get("per-call", row.peer, "sec/op"),
+			r.get("per-call", row.peer, "allocs/op"), r.get("ready", row.peer, "sec/op"),
+			r.get("ten-failures", row.peer, "sec/op"), r.get("waiting-call", row.peer, "B/call"))
 	}
 	return w.Flush()
 }
@@ -114,19 +107,17 @@ func read(in io.Reader) (results, error) {
 	return r, nil
 }
 
-// get returns a figure with its unit.
+// get returns a figure, times in nanoseconds.
 func (r results) get(task, peer, unit string) string {
 	value, ok := r.least[figure{task, peer, unit}]
-	switch ns := value * 1e9; {
+	if unit == "sec/op" {
+		value *= 1e9
+	}
+	switch {
 	case !ok:
 		return "–"
-	case unit == "sec/op" && ns < 10:
-		return fmt.Sprintf("%.1f ns", ns)
-	case unit == "sec/op":
-		return fmt.Sprintf("%.0f ns", ns)
-	case unit == "allocs/op":
-		return fmt.Sprintf("%.0f", value)
-	default:
-		return fmt.Sprintf("%.0f B", value)
+	case unit == "sec/op" && value < 10:
+		return fmt.Sprintf("%.1f", value)
 	}
+	return fmt.Sprintf("%.0f", value)
 }
