@@ -311,3 +311,13 @@ func TestAttemptsValue(t *testing.T) {
 	require.Same(t, errFailed, err)
 	require.Equal(t, 3, value)
 }
+
+// In the first pass err says that it has not been set.
+func TestAttemptsUnset(t *testing.T) {
+	var err error
+	for range backoff.Attempts(&backoff.StopBackOff{}, &err) {
+		require.EqualError(t, err, "backoff: the body of a range over Attempts has not set err")
+		err = nil
+	}
+	require.NoError(t, err)
+}
