@@ -8,8 +8,10 @@ func permanent(err error) (error, bool) {
 		return nil, false
 	}
 	marks, err := unwrapMarks(err)
-	if _, ok := asType[*PermanentError](err); !ok {
-		return err, true
+	if marks > 0 { // otherwise the mark that was found is still in err
+		if _, ok := asType[*PermanentError](err); !ok {
+			return err, true
+		}
 	}
 	return hideMarks(err, marks), true
 }
@@ -43,14 +45,13 @@ type unmarkedTree struct{ *unmarked }
 
 // hideMarks returns err with the marks in its tree hidden. err itself is not a mark with an Err.
 func hideMarks(err error, marks int) error {
-	e := &unmarked{err, marks}
 	switch err.(type) {
 	case *unmarked, unmarkedTree:
 		return err
 	case interface{ Unwrap() []error }:
-		return unmarkedTree{e}
+		return unmarkedTree{&unmarked{err, marks}}
 	}
-	return e
+	return &unmarked{err, marks}
 }
 
 func (e *unmarked) Error() string { return e.whole.Error() }
