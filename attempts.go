@@ -21,21 +21,20 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 // would return. The attempts are numbered from 1; the first comes at once. Ranging again starts over.
 //
 // The body may leave the loop early, by break, return, goto or panic. *err stays what the body made
-// it and counts as the attempt's outcome. Nothing is left running.
+// it and counts as the attempt's outcome, also in a pass that the body leaves at once.
 //
 // A body that never sets *err, perhaps because it declares an err of its own, must not pass for a
 // success: *err holds an error of this package until the body sets it, and the loop panics if it
-// still does after the first pass. A body that leaves the first pass before setting *err finds the
-// former value restored. In later passes *err is the last attempt's error until the body sets it.
+// still does after the first pass. If the body leaves the first pass before setting *err, its former
+// value is restored (not in a copy that is already returned). In later passes *err is the last
+// attempt's error until the body sets it.
 //
-// A nil b means [NewExponentialBackOff]. A nil err panics. The iterator, like b, must not be used by
-// two loops at once.
+// A nil b means [NewExponentialBackOff]. A nil err panics. No two loops may use b at once.
 func Attempts(b BackOff, err *error) iter.Seq[int] {
 	return func(yield func(int) bool) { attempts(b, err, yield) }
 }
 
-// attempts is a function of its own so that Attempts can be inlined, and a range over it does not
-// allocate.
+// attempts is not part of Attempts, so that that can be inlined and a range over it does not allocate.
 func attempts(b BackOff, err *error, yield func(int) bool) {
 	if err == nil {
 		panic("backoff: Attempts called with a nil err")
@@ -44,24 +43,36 @@ func attempts(b BackOff, err *error, yield func(int) bool) {
 	b.Reset()
 	former := *err
 	*err = unset{}
+	var l loop
 	inBody := true
 	defer func() {
 		if _, ok := (*err).(unset); ok {
 			*err = former
-		} else if inBody { // the body has left the loop
+			return
+		}
+		if inBody { // the body has left the loop
+			l.policy = b
+		}
+		if l.policy != nil {
+			defer l.end()
+		}
+		if inBody {
 			observe(b, *err)
 		}
 	}()
-	l := loop{policy: b}
 	for n := 1; yield(n); n++ {
 		inBody = false
 		if _, ok := (*err).(unset); ok {
 			panic("backoff: the body of a range over Attempts has not set err; does it declare its own err?")
 		}
-		observe(b, *err)
 		if *err == nil {
+			observe(b, nil)
 			return
 		}
+		if n == 1 {
+			l.start(b)
+		}
+		observe(b, *err)
 		wait, stop := l.next(*err)
 		if stop == nil {
 			stop = l.wait(wait, *err)

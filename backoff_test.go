@@ -80,17 +80,8 @@ func TestNilPolicy(t *testing.T) {
 	timer := new(instantTimer)
 	operation, _ := failing(2)
 	require.NoError(t, backoff.RetryNotifyWithTimer(operation, nil, nil, timer))
-	for name, wait := range map[string]time.Duration{
-		"RetryNotifyWithTimer": timer.started[0],
-		"WithMaxRetries":       backoff.WithMaxRetries(nil, 1).NextBackOff(),
-		"WithContext":          backoff.WithContext(nil, context.Background()).NextBackOff(),
-		"WithRetryIf":          backoff.WithRetryIf(nil, func(error) bool { return true }).NextBackOff(),
-		"WithBudget":           backoff.WithBudget(nil, new(backoff.Budget)).NextBackOff(),
-		"WithStopCause":        backoff.WithStopCause(nil, errCause).NextBackOff(),
-	} {
-		require.GreaterOrEqual(t, wait, backoff.DefaultInitialInterval/2, name)
-		require.LessOrEqual(t, wait, backoff.DefaultInitialInterval*3/2, name)
-	}
+	require.GreaterOrEqual(t, timer.started[0], backoff.DefaultInitialInterval/2)
+	require.LessOrEqual(t, timer.started[0], backoff.DefaultInitialInterval*3/2)
 }
 
 func TestNilArguments(t *testing.T) {

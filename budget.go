@@ -19,20 +19,23 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 // Budget limits the retries of many loops together, so that retries cannot multiply the load on a
 // service that is down. It is a token bucket: a retry withdraws tokens, a success deposits some,
 // and a retry that cannot be paid for is not made. (After the retry quota of the AWS SDKs' standard
-// retry mode.)
+// retry mode, as it was until 2026.)
 //
 // A success at the first attempt deposits SuccessRefund; a success after a retry returns what that
 // retry cost. With the defaults 100 failing retries in a row are allowed and the next is not. In
 // the long run the retries that fail again are at most a fifth of the first attempts that succeed.
 //
-// Share one Budget, through [WithBudget], among all loops that call the same service. It needs no
-// clock and no goroutine.
-//
-// The zero value is a full bucket with the defaults. A Budget is safe for concurrent use. It must
-// not be copied, nor its fields changed, after first use.
+// Share one Budget, through [WithBudget], among all loops that call the same service. The zero value
+// is a full bucket with the defaults. A Budget is safe for concurrent use. It must not be copied, nor
+// its fields changed, after first use.
 type Budget struct {
 	// Capacity is the number of tokens in a full bucket. Zero means DefaultBudgetCapacity; a
 	// negative value means an empty bucket.
+	//
+	// A full bucket should pay for what the process sends in a few seconds: RetryCost × requests
+	// per second × seconds. The default, 100 retries, suits a process that sends ten requests a
+	// second or more. What the full buckets of all processes together pay for delays the
+	// recovery of a service that has been down.
 	Capacity int
 
 	// RetryCost is the number of tokens that a retry withdraws. Zero means DefaultRetryCost; a
@@ -46,28 +49,21 @@ type Budget struct {
 	spent atomic.Int64 // what is missing from a full bucket; in [0, Capacity]
 }
 
-// Withdraw takes RetryCost tokens and reports whether it could; with too few left it takes none.
-// Call it before each retry in a loop written by hand, or over a [Ticker]; [WithBudget] does so in
-// all others.
+// Withdraw takes RetryCost tokens and reports whether it could; with too few left it takes none. It
+// is for loops written by hand, and over a [Ticker]: call it before each retry.
 func (b *Budget) Withdraw() bool {
 	capacity, cost := b.capacity(), b.cost()
-	for {
-		spent := b.spent.Load()
-		if cost > capacity-spent {
-			return false
-		}
+	for spent := b.spent.Load(); cost <= capacity-spent; spent = b.spent.Load() {
 		if b.spent.CompareAndSwap(spent, spent+cost) {
 			return true
 		}
 	}
+	return false
 }
 
 // Deposit puts in SuccessRefund tokens, up to Capacity. Call it after each success in a loop that
-// calls Withdraw. It does not return what a retry cost, so such a loop spends its budget sooner
-// than one with [WithBudget].
-func (b *Budget) Deposit() {
-	b.put(valueOf(b.SuccessRefund, DefaultSuccessRefund))
-}
+// calls Withdraw. It does not return what a retry cost, as [WithBudget] does.
+func (b *Budget) Deposit() { b.put(valueOf(b.SuccessRefund, DefaultSuccessRefund)) }
 
 // Tokens returns the number of tokens in the bucket.
 func (b *Budget) Tokens() int { return int(b.capacity() - b.spent.Load()) }
@@ -82,8 +78,7 @@ func (b *Budget) put(tokens int64) {
 }
 
 func (b *Budget) capacity() int64 { return valueOf(b.Capacity, DefaultBudgetCapacity) }
-
-func (b *Budget) cost() int64 { return valueOf(b.RetryCost, DefaultRetryCost) }
+func (b *Budget) cost() int64     { return valueOf(b.RetryCost, DefaultRetryCost) }
 
 func valueOf(field, zeroMeans int) int64 {
 	if field == 0 {
@@ -96,11 +91,11 @@ func valueOf(field, zeroMeans int) int64 {
 // returns [Stop], and the loop's error matches [ErrBudgetExhausted] and the operation's last error.
 //
 // A retry is paid for before its wait, if everything below would go on. The cost is returned if the
-// retry is not made after all: if a decorator above stops, the wait would outlast the deadline, or
-// the context ends before or during the wait.
+// retry is not begun after all, for example because the context ends during the wait.
 //
-// Do not use it with a [Ticker], which does not know how an attempt ended: each tick after the first
-// would be paid for, also after a success. Call [Budget.Withdraw] and [Budget.Deposit] there.
+// A refusal returns at once. A loop of your own around [Retry] must wait by itself then, or it makes
+// calls without a pause for as long as the budget is empty. [NewTicker] panics on a policy with a
+// budget.
 //
 // A nil b means [NewExponentialBackOff]. A nil budget panics. The result holds the state of one
 // loop; the budget is shared by many.
@@ -108,50 +103,55 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
 		panic("backoff: WithBudget called with a nil budget")
 	}
-	return &budgetBackOff{BackOff: orDefault(b), budget: budget}
+	return &budgetBackOff{decorator: decorator{BackOff: orDefault(b)}, budget: budget}
 }
 
 type budgetBackOff struct {
-	BackOff
-	budget  *Budget
-	paid    int64 // for the current retry
-	retried bool  // the current attempt is a retry
-	refused bool  // the budget could not pay
+	decorator
+	budget   *Budget
+	retrying bool  // a loop of this package decides on a retry, or makes it
+	refused  bool  // the budget could not pay for it
+	paid     int64 // for it
 }
-
-func (b *budgetBackOff) Unwrap() BackOff { return b.BackOff }
 
 func (b *budgetBackOff) Observe(err error) {
 	switch {
 	case err != nil:
-	case b.retried:
+	case b.retrying:
 		b.budget.put(b.paid)
 	default:
 		b.budget.Deposit()
 	}
-	b.paid, b.retried = 0, false
 }
 
 func (b *budgetBackOff) NextBackOff() time.Duration {
-	wait := b.BackOff.NextBackOff()
-	if wait < 0 {
-		return wait
-	}
-	b.retried = b.budget.Withdraw()
-	if b.refused = !b.retried; b.refused {
+	wait := b.decorator.NextBackOff()
+	switch {
+	case wait < 0:
+	case !b.budget.Withdraw():
+		b.refused = true
 		return Stop
+	case b.retrying:
+		b.paid += b.budget.cost()
 	}
-	b.paid += b.budget.cost()
 	return wait
 }
 
-func (b *budgetBackOff) prepare(time.Duration) { b.paid, b.retried, b.refused = 0, false, false }
+func (b *budgetBackOff) decide(floor time.Duration) {
+	b.decorator.decide(floor)
+	b.retrying, b.refused, b.paid = true, false, 0
+}
 
-func (b *budgetBackOff) abandon() error {
-	b.budget.put(b.paid)
-	b.paid, b.retried = 0, false
-	if b.refused {
-		return ErrBudgetExhausted
+func (b *budgetBackOff) end(begun bool) {
+	if !begun {
+		b.budget.put(b.paid)
 	}
-	return nil
+	b.retrying, b.paid = false, 0
+}
+
+func (b *budgetBackOff) stopped() (error, bool) {
+	if b.refused {
+		return ErrBudgetExhausted, true
+	}
+	return b.decorator.stopped()
 }

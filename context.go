@@ -13,17 +13,12 @@ type BackOffContext interface {
 	Context() context.Context
 }
 
-type contextBackOff struct {
-	BackOff
-	ctx context.Context
-}
-
 // WithContext returns b bound to ctx. Once ctx is done, a loop cuts its wait short and makes no
 // further attempt. [Retry] and [Attempts] also refuse a wait that would outlast ctx's deadline; see
 // Retry. A [Ticker] does not.
 //
-// If b is itself the result of WithContext, its context is replaced. Of several contexts in a chain
-// a loop waits on the outermost; the others only make NextBackOff return [Stop] once they are done.
+// If b is itself the result of WithContext, its context is replaced. Of several contexts in a chain a
+// loop waits on the outermost; the others only stop b once they are done.
 //
 // A nil b means [NewExponentialBackOff]. A nil ctx panics. The result holds the state of one loop.
 func WithContext(b BackOff, ctx context.Context) BackOffContext {
@@ -33,16 +28,23 @@ func WithContext(b BackOff, ctx context.Context) BackOffContext {
 	if c, ok := b.(*contextBackOff); ok {
 		b = c.BackOff
 	}
-	return &contextBackOff{BackOff: orDefault(b), ctx: ctx}
+	if t, ok := b.(*triesBackOff); ok && t.context.ctx == nil {
+		t.context = contextBackOff{decorator{BackOff: t}, ctx}
+		return &t.context
+	}
+	return &contextBackOff{decorator{BackOff: orDefault(b)}, ctx}
+}
+
+type contextBackOff struct {
+	decorator
+	ctx context.Context
 }
 
 func (b *contextBackOff) Context() context.Context { return b.ctx }
-
-func (b *contextBackOff) Unwrap() BackOff { return b.BackOff }
 
 func (b *contextBackOff) NextBackOff() time.Duration {
 	if b.ctx.Err() != nil {
 		return Stop
 	}
-	return b.BackOff.NextBackOff()
+	return b.decorator.NextBackOff()
 }

@@ -1,36 +1,36 @@
 package backoff
 
 import (
+	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
 
 // PermanentError marks an error that must not be retried. If an operation returns one, or an error
 // that wraps one, a loop gives up at once and returns the error without the mark. Use [Permanent] to
-// make one.
-//
-// A PermanentError is safe for concurrent use as long as it does not change.
+// make one. It is safe for concurrent use as long as it does not change.
 type PermanentError struct {
 	// Err is the marked error. A nil Err still counts as a failure.
 	Err error
 }
 
-// Permanent marks err as permanent. The result is a [*PermanentError], or nil if err is nil.
+// Permanent marks err as permanent. The result is a [*PermanentError]: err itself if it is one
+// already. If err is nil, so is the result.
 func Permanent(err error) error {
-	if err == nil {
-		return nil
+	if _, ok := err.(*PermanentError); ok || err == nil {
+		return err
 	}
 	return &PermanentError{Err: err}
 }
 
 // Error returns the text of Err, or "permanent error" if there is none.
 func (e *PermanentError) Error() string {
-	_, err := unwrapMarks(e)
-	if _, ok := err.(*PermanentError); ok {
-		return "permanent error"
+	if err := e.Unwrap(); err != nil {
+		return err.Error()
 	}
-	return err.Error()
+	return errPermanent.Error()
 }
 
 // Unwrap returns Err, or nil if Err is e itself.
@@ -42,8 +42,7 @@ func (e *PermanentError) Unwrap() error {
 }
 
 // Is reports whether target is a *PermanentError with an equal Err. A nil Err on either side matches
-// any: errors.Is(err, &PermanentError{}) reports whether err is permanent. Uncomparable errors are
-// never equal.
+// any: errors.Is(err, &PermanentError{}) reports whether err is permanent.
 func (e *PermanentError) Is(target error) bool {
 	t, ok := target.(*PermanentError)
 	if !ok {
@@ -53,8 +52,11 @@ func (e *PermanentError) Is(target error) bool {
 	return a == nil || b == nil || equal(a, b)
 }
 
-// equal reports whether a and b are the same value. It does not panic on uncomparable ones.
-func equal(a, b error) bool { return reflect.ValueOf(a).Comparable() && a == b }
+// equal reports whether a and b are the same value. Uncomparable ones, for which == panics, are not.
+func equal(a, b error) (same bool) {
+	defer func() { _ = recover() }()
+	return a == b
+}
 
 // RetryAfterError is an error that asks for a minimum wait before the next attempt, as a server does
 // with a Retry-After header. Use [RetryAfter] to make one. Of several in an error's tree, the one
@@ -62,10 +64,8 @@ func equal(a, b error) bool { return reflect.ValueOf(a).Comparable() && a == b }
 //
 // [ExponentialBackOff] moves the range of its random wait up to start at Duration; with any other
 // policy the wait is the longer of Duration and the policy's own. If the wait would exceed
-// MaxElapsedTime or the context's deadline, the loop gives up at once and returns the error like any
-// other. Limit what an untrusted server may ask for before making the error.
-//
-// A RetryAfterError is safe for concurrent use as long as it does not change.
+// MaxElapsedTime or the context's deadline, the loop gives up at once. Limit what an untrusted server
+// may ask for before making the error, which is safe for concurrent use as long as it does not change.
 type RetryAfterError struct {
 	// Err is the cause. It may be nil.
 	Err error
@@ -85,74 +85,46 @@ func RetryAfter(err error, d time.Duration) error {
 
 // Error returns the text of Err, and the wait if one is asked for.
 func (e *RetryAfterError) Error() string {
-	err, wait := e.Unwrap(), "retry after "+e.wait().String()
+	wait := "retry after " + e.Duration.String()
 	switch {
-	case err == nil:
+	case e.Err == nil:
 		return wait
-	case e.wait() == 0:
-		return err.Error()
+	case e.Duration <= 0:
+		return e.Err.Error()
 	}
-	return err.Error() + " (" + wait + ")"
+	return e.Err.Error() + " (" + wait + ")"
 }
 
-// Unwrap returns Err, or nil if Err is e itself.
-func (e *RetryAfterError) Unwrap() error {
-	if e == nil || e.Err == error(e) {
-		return nil
-	}
-	return e.Err
-}
-
-func (e *RetryAfterError) wait() time.Duration {
-	if e == nil {
-		return 0
-	}
-	return max(0, e.Duration)
-}
+// Unwrap returns Err.
+func (e *RetryAfterError) Unwrap() error { return e.Err }
 
 // retryAfter returns the wait that err asks for, or 0.
 func retryAfter(err error) time.Duration {
-	e, _ := asType[*RetryAfterError](err)
-	return e.wait()
-}
-
-// stopError is returned by a loop that ended for a reason besides the operation's last error.
-type stopError struct{ reason, last error }
-
-// newStopError returns last together with reason, whose marks must not reach an outer loop.
-func newStopError(reason, last error) error {
-	return &stopError{withoutMarks(reason), last}
-}
-
-func withoutMarks(err error) error {
-	if inner, ok := permanent(err); ok {
-		return inner
+	if e, ok := asType[*RetryAfterError](err); ok {
+		return max(0, e.Duration)
 	}
-	return err
+	return 0
 }
 
-// Error returns the reason and the last error on one line, without repeats.
-func (e *stopError) Error() string {
-	text := e.reason.Error()
-	if last := e.last.Error(); last != text {
-		text += ": " + last
-	}
-	return oneLine(text)
+// stopError is returned by a loop that its policy has ended for a reason.
+type stopError struct {
+	kind   // the last error's
+	reason error
 }
 
-func (e *stopError) Unwrap() []error { return []error{e.reason, e.last} }
+func (e *stopError) Error() string   { return line(e.reason, e.of) }
+func (e *stopError) Unwrap() []error { return []error{e.reason, e.of} }
 
-func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
-
-// contextError is returned by a loop that its context ended, or that refused a wait past the
-// deadline.
+// contextError is returned by a loop that its context has ended, or that refused a wait past the
+// deadline. The last error is only matched: if it were found under an interface too, the result would
+// pass for it, for example with gRPC, which looks for a method GRPCStatus.
 type contextError struct {
-	err   error // the context's Err
+	kind        // the context's Err
 	cause error // its Cause, or why the wait was refused
 	last  error // the operation's
 }
 
-// newContextError returns the three errors as one, or last if that is all three already. A nil cause,
+// newContextError returns the three errors as one, or err if that is all three already. A nil cause,
 // as Go 1.23 gives for some contexts that are not its own, means err.
 func newContextError(err, cause, last error) error {
 	if cause == nil {
@@ -161,42 +133,40 @@ func newContextError(err, cause, last error) error {
 	if equal(err, cause) && equal(err, last) {
 		return err
 	}
-	if inner, ok := last.(*contextError); ok && equal(inner.err, err) && equal(inner.cause, cause) {
+	if inner, ok := last.(*contextError); ok && equal(inner.of, err) && equal(inner.cause, cause) {
 		return inner
 	}
-	return &contextError{withoutMarks(err), withoutMarks(cause), last}
+	return &contextError{kind{withoutMarks(err)}, withoutMarks(cause), last}
 }
 
-// Error returns the context's error, its cause and the operation's last error on one line, without
-// repeats.
-func (e *contextError) Error() string {
-	err, cause, last := e.err.Error(), e.cause.Error(), e.last.Error()
-	text := err
-	if cause != err {
-		text += " (" + cause + ")"
+func (e *contextError) Error() string        { return line(e.of, e.cause, e.last) }
+func (e *contextError) Unwrap() []error      { return []error{e.of, e.cause} }
+func (e *contextError) Is(target error) bool { return errors.Is(e.last, target) }
+
+func (e *contextError) As(target any) bool {
+	return reflect.TypeOf(target).Elem().Kind() != reflect.Interface && errors.As(e.last, target)
+}
+
+// kind makes an error that embeds it a net.Error of the kind that another error is.
+type kind struct{ of error }
+
+func (k kind) Timeout() bool {
+	var x interface{ Timeout() bool }
+	return errors.As(k.of, &x) && x.Timeout()
+}
+
+func (k kind) Temporary() bool {
+	var x interface{ Temporary() bool }
+	return errors.As(k.of, &x) && x.Temporary()
+}
+
+// line returns the texts of errs on one line, without repeats.
+func line(errs ...error) string {
+	var texts []string
+	for _, err := range errs {
+		if text := err.Error(); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
 	}
-	if last != err && last != cause {
-		text += ": " + last
-	}
-	return oneLine(text)
-}
-
-func (e *contextError) Unwrap() []error { return []error{e.err, e.cause, e.last} }
-
-// Timeout and Temporary answer as the context's own error does, so that the result is a net.Error.
-func (e *contextError) Timeout() bool {
-	x, ok := e.err.(interface{ Timeout() bool })
-	return ok && x.Timeout()
-}
-
-func (e *contextError) Temporary() bool {
-	x, ok := e.err.(interface{ Temporary() bool })
-	return ok && x.Temporary()
-}
-
-// tooLateError is a wait that would have outlasted the deadline.
-type tooLateError time.Duration
-
-func (t tooLateError) Error() string {
-	return "next attempt in " + time.Duration(t).String() + " would be too late"
+	return strings.ReplaceAll(strings.Join(texts, ": "), "\n", "; ")
 }

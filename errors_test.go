@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
+	"os"
 	"testing"
 	"time"
 
@@ -15,10 +18,11 @@ import (
 
 func TestPermanent(t *testing.T) {
 	require.Same(t, errFailed, once(t, backoff.Permanent(errFailed)))
-	require.Same(t, errFailed, once(t, backoff.Permanent(backoff.Permanent(errFailed))), "all marks go")
+	require.Same(t, errFailed, once(t, &backoff.PermanentError{Err: backoff.Permanent(errFailed)}), "all marks go")
 	require.NoError(t, backoff.Permanent(nil))
 
 	err := backoff.Permanent(errFailed)
+	require.Same(t, err, backoff.Permanent(err))
 	require.Equal(t, "failed", err.Error())
 	require.Same(t, errFailed, errors.Unwrap(err))
 	var mark *backoff.PermanentError
@@ -73,9 +77,6 @@ func TestPermanentSelf(t *testing.T) {
 	joined := &backoff.PermanentError{}
 	joined.Err = fmt.Errorf("%w and %w", io.EOF, joined)
 
-	pair := &backoff.PermanentError{Err: &backoff.PermanentError{}}
-	pair.Err.(*backoff.PermanentError).Err = pair
-
 	byAs := &claimant{}
 	byAs.mark = &backoff.PermanentError{}
 	byAs.mark.Err = byAs.mark
@@ -94,7 +95,6 @@ func TestPermanentSelf(t *testing.T) {
 		"fmt.Errorf, wrapped":        fmt.Errorf("outer: %w", wrapped),
 		"fmt.Errorf with two":        joined,
 		"two, wrapped":               fmt.Errorf("outer: %w", errors.Join(errFailed, wrapped)),
-		"two that hold each other":   pair,
 		"As, direct":                 byAs,
 		"As, direct, wrapped":        fmt.Errorf("outer: %w", byAs),
 		"As, the error itself":       byAsOfItself,
@@ -165,22 +165,10 @@ func TestRetryAfter(t *testing.T) {
 	require.Same(t, errFailed, asking.Err)
 	require.NoError(t, backoff.RetryAfter(nil, time.Second))
 
-	require.EqualError(t, backoff.RetryAfter(errFailed, -1), "failed", "it asks for nothing")
 	bare := &backoff.RetryAfterError{Duration: time.Second}
 	require.EqualError(t, bare, "retry after 1s")
 	require.NoError(t, errors.Unwrap(bare))
 
-	var none *backoff.RetryAfterError
-	require.EqualError(t, none, "retry after 0s")
-	require.NoError(t, none.Unwrap())
-	operation, calls := results(none)
-	_ = backoff.Retry(operation, waits(0))
-	require.Equal(t, 2, *calls, "it asks for nothing")
-
-	self := &backoff.RetryAfterError{Duration: 1}
-	self.Err = self
-	require.EqualError(t, self, "retry after 1ns")
-	require.Same(t, self, backoff.Retry(func() error { return self }, waits(0)))
 }
 
 // Of several in an error's tree, the one that errors.As finds first counts.
@@ -228,10 +216,10 @@ func TestRetryAfterPermanent(t *testing.T) {
 // The error of a loop that its context ended is on one line and repeats nothing.
 func TestContextErrorText(t *testing.T) {
 	for want, last := range map[string]error{
-		"context canceled (shutting down): failed":       errFailed,
-		"context canceled (shutting down): failed; EOF":  errors.Join(errFailed, io.EOF),
-		"context canceled (shutting down)":               context.Canceled,
-		"context canceled (shutting down): get: too bad": errors.New("get: too bad"),
+		"context canceled: shutting down: failed":       errFailed,
+		"context canceled: shutting down: failed; EOF":  errors.Join(errFailed, io.EOF),
+		"context canceled: shutting down":               context.Canceled,
+		"context canceled: shutting down: get: too bad": errors.New("get: too bad"),
 	} {
 		eachLoop(t, func(t *testing.T, retry retry) {
 			err := retry(func() error { return last }, backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()))
@@ -252,9 +240,69 @@ func TestContextErrorNested(t *testing.T) {
 	b := backoff.WithContext(&backoff.ZeroBackOff{}, ctx)
 	inner := func() error { return backoff.Retry(func() error { return errFailed }, b) }
 	err := backoff.Retry(func() error { return backoff.Retry(inner, b) }, b)
-	require.EqualError(t, err, "context canceled (shutting down): failed")
+	require.EqualError(t, err, "context canceled: shutting down: failed")
 	err = backoff.Retry(func() error { return errCause }, b)
-	require.EqualError(t, err, "context canceled (shutting down)")
+	require.EqualError(t, err, "context canceled: shutting down")
 	require.EqualError(t, backoff.Retry(func() error { return errFailed },
 		backoff.WithStopCause(&backoff.StopBackOff{}, errFailed)), "failed")
+}
+
+// grpc is an error with a method by which callers find out what kind of error it is.
+type grpc struct{ status string }
+
+func (g *grpc) Error() string      { return g.status }
+func (g *grpc) GRPCStatus() string { return g.status }
+func (g *grpc) Timeout() bool      { return true }
+func (g *grpc) Temporary() bool    { return true }
+
+// The error of a loop that its context ended does not pass for the last error, which it matches. That
+// of a loop that its policy ended does.
+func TestErrorKind(t *testing.T) {
+	last := &grpc{"unavailable"}
+	operation := func() error { return fmt.Errorf("call: %w", backoff.RetryAfter(last, 1)) }
+	for name, test := range map[string]struct {
+		policy backoff.BackOff
+		passes bool
+	}{
+		"context":     {backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()), false},
+		"policy":      {waits(), true},
+		"named limit": {backoff.WithStopCause(waits(), errCause), true},
+		"budget":      {backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: -1}), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoop(t, func(t *testing.T, retry retry) {
+				err := fmt.Errorf("outer: %w", retry(operation, test.policy))
+				require.ErrorIs(t, err, last)
+				var concrete *grpc
+				require.ErrorAs(t, err, &concrete)
+				require.Same(t, last, concrete)
+				require.ErrorAs(t, err, new(*backoff.RetryAfterError))
+
+				var status interface{ GRPCStatus() string }
+				require.Equal(t, test.passes, errors.As(err, &status))
+				var netErr net.Error
+				require.Equal(t, test.passes, errors.As(err, &netErr) && netErr.Timeout() && netErr.Temporary())
+				found := false
+				walk(err, func(err error) { found = found || err == error(last) })
+				require.Equal(t, test.passes, found, "by Unwrap")
+			})
+		})
+	}
+}
+
+// A refusal answers Timeout and Temporary as the last error does.
+func TestStopErrorTimeout(t *testing.T) {
+	for _, last := range []error{os.ErrDeadlineExceeded, &url.Error{Op: "Get", Err: context.DeadlineExceeded}, errFailed} {
+		eachLoop(t, func(t *testing.T, retry retry) {
+			for _, b := range []backoff.BackOff{
+				backoff.WithStopCause(waits(), errCause),
+				backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: -1}),
+			} {
+				err := retry(func() error { return last }, b)
+				require.Equal(t, os.IsTimeout(last), os.IsTimeout(err))
+				require.Equal(t, os.IsTimeout(last), (&url.Error{Err: err}).Timeout())
+				require.Equal(t, os.IsTimeout(last), (&url.Error{Err: err}).Temporary())
+			}
+		})
+	}
 }

@@ -383,7 +383,7 @@ func ExampleWithContext_error() {
 	fmt.Println(errors.Is(err, errShutdown))
 	fmt.Println(errors.Is(err, errRefused))
 	// Output:
-	// context canceled (shutting down): connection refused
+	// context canceled: shutting down: connection refused
 	// true
 	// true
 	// true
@@ -406,7 +406,7 @@ func ExampleWithContext_deadline() {
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, context.DeadlineExceeded), ctx.Err())
 	// Output:
-	// context deadline exceeded (next attempt in 1m0s would be too late): connection refused
+	// context deadline exceeded: next attempt in 1m0s would be too late: connection refused
 	// true <nil>
 }
 

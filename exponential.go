@@ -14,12 +14,12 @@ import (
 //	wait         = interval × a random factor from [1 − RandomizationFactor, 1 + RandomizationFactor]
 //
 // (The formula is that of google-http-java-client and of cenkalti/backoff.) MaxInterval caps the
-// interval, not the wait. If a wait would end later than MaxElapsedTime after Reset, NextBackOff
-// returns Stop.
+// interval, not the wait.
 //
 // If an operation failed with a [RetryAfterError], the range of the wait moves up until it starts at
-// the time that the server asked for. So clients that were told the same time do not come back
-// together. The intervals do not change.
+// the time that the server asked for. Clients that were told the same time come back spread over that
+// range, which is half a second wide at first. Where servers ask for longer waits, set an
+// InitialInterval as long as those.
 //
 // With the defaults the first ten are:
 //
@@ -35,12 +35,9 @@ import (
 //	    9         12.814   6.407 … 19.222
 //	   10         19.222   9.611 … 28.833
 //
-// The zero value and partial literals are ready to use; each field documents what zero and
-// out-of-range values mean. No combination makes a wait negative or overflow. A field that is
-// changed before the first NextBackOff after a Reset takes effect.
-//
-// An ExponentialBackOff holds the state of one loop. It is not safe for concurrent use, except for
-// GetElapsedTime.
+// The zero value and partial literals are ready to use. No combination of fields makes a wait negative
+// or overflow. A field that is changed before the first NextBackOff after a Reset takes effect. An
+// ExponentialBackOff holds the state of one loop. Only GetElapsedTime is safe for concurrent use.
 type ExponentialBackOff struct {
 	// InitialInterval is the first interval. A negative value means DefaultInitialInterval.
 	// So does zero if Clock is nil; with a Clock, as NewExponentialBackOff sets, zero means
@@ -71,8 +68,8 @@ type ExponentialBackOff struct {
 	// positive value the loop goes on forever with that wait.
 	Stop time.Duration
 
-	// Clock measures the elapsed time. Nil means SystemClock. If it steps back, NextBackOff
-	// goes on from the elapsed time so far. Call Reset after replacing it.
+	// Clock measures the elapsed time, which starts over if Clock steps back to before its start.
+	// Nil means SystemClock. Call Reset after replacing it.
 	Clock Clock
 
 	// Rand is the source of randomness; set it for a reproducible schedule. Nil means the global
@@ -83,22 +80,22 @@ type ExponentialBackOff struct {
 	// formula in the type's comment.
 	Jitter Jitter
 
-	started bool          // the elapsed time has been started
+	started bool          // the elapsed time has started
 	looped  bool          // NextBackOff is called by a loop of this package
 	current time.Duration // the next interval, for DecorrelatedJitter the last wait; 0 after Reset
 	floor   time.Duration // the minimum of the next wait
-	elapsed elapsedTime   // since Reset
+	since   time.Duration // now at the start of the elapsed time
+	first   *time.Time    // what now counts from, on a Clock other than SystemClock
 }
 
 // Reset starts the sequence of intervals and the elapsed time over.
 func (b *ExponentialBackOff) Reset() {
-	b.current, b.looped = 0, false
-	b.elapsed, b.started = startOn(b.Clock), true
+	b.current, b.first = 0, nil
+	b.since, b.started = b.now(), true
 }
 
-// NextBackOff returns the next wait and advances the interval. It returns Stop if the wait would
-// end later than MaxElapsedTime after Reset. If Reset has never been called, the elapsed time
-// starts here.
+// NextBackOff returns the next wait and advances the interval, or returns Stop if the wait would end
+// later than MaxElapsedTime after Reset. If Reset has never been called, the elapsed time starts here.
 func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	var random uint64
 	if b.Rand == nil {
@@ -116,66 +113,75 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	if b.Jitter == DecorrelatedJitter {
 		wait = min(wait, limit)
 		b.current = wait
+		width = min(width, limit-low)
 	}
-	if b.floor == 0 && b.MaxElapsedTime == 0 {
+	if b.floor > low { // the window moves up to start there
+		wait = b.floor + draw(min(width, math.MaxInt64-b.floor), random)
+	}
+	if b.MaxElapsedTime == 0 {
 		return wait
 	}
-	if b.floor > 0 { // the window moves up to start there
-		if b.Jitter == DecorrelatedJitter {
-			width = min(width, limit-low)
-		}
-		low = max(low, b.floor)
-		wait = low + draw(min(width, math.MaxInt64-low), random)
-		b.floor = 0
+	elapsed := b.GetElapsedTime() // its sum with wait could overflow
+	switch {
+	case elapsed <= b.MaxElapsedTime && wait <= b.MaxElapsedTime-elapsed:
+		return wait
+	case b.Stop == 0 && (b.looped || b.Clock == nil):
+		return Stop
 	}
-	if b.MaxElapsedTime != 0 && b.exceeds(wait) {
-		return b.stop()
-	}
-	return wait
+	return b.Stop
 }
 
 // GetElapsedTime returns the time since Reset, or since the first NextBackOff if there was no
-// Reset. Before that it is zero; it is never negative. It may be called while a Ticker or another
-// goroutine uses b, but not while Reset runs, which every loop calls when it begins. b's fields must
-// not change meanwhile, and its Clock must be safe for concurrent use and not step back.
+// Reset. Before that it is zero. It may be called while another goroutine uses b, but not while Reset
+// runs, which every loop calls when it begins. Clock must then be safe for concurrent use and not
+// step back.
 func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	if !b.started {
 		return 0
 	}
-	return b.elapsed.read(b.Clock)
+	now := b.now()
+	if now < b.since { // a Clock that steps back before the start starts over
+		b.since = now
+	}
+	return now - b.since
+}
+
+// now reads the Clock. It counts from epoch on SystemClock, and from the first reading on another.
+func (b *ExponentialBackOff) now() time.Duration {
+	if _, ok := b.Clock.(systemClock); ok || b.Clock == nil {
+		return time.Since(epoch)
+	}
+	now := b.Clock.Now()
+	if b.first == nil {
+		first := now
+		b.first = &first
+	}
+	return now.Sub(*b.first)
 }
 
 // step returns the current interval and advances it. Both are at most limit.
 func (b *ExponentialBackOff) step(limit time.Duration) time.Duration {
+	if !b.started {
+		b.Reset()
+	}
 	if b.current == 0 {
 		b.current = b.initial()
-		if !b.started {
-			b.elapsed, b.started = startOn(b.Clock), true
-		}
 	}
-	interval := min(b.current, limit)
-	if b.Jitter != DecorrelatedJitter {
-		b.current = b.grow(interval, limit)
-	}
-	return interval
-}
-
-// grow returns the interval after interval.
-func (b *ExponentialBackOff) grow(interval, limit time.Duration) time.Duration {
-	multiplier := b.Multiplier
-	switch {
-	case interval == 0:
-		return 0
-	case multiplier == 0 || math.IsNaN(multiplier):
+	interval, multiplier := min(b.current, limit), b.Multiplier
+	if multiplier == 0 || math.IsNaN(multiplier) {
 		multiplier = DefaultMultiplier
-	case multiplier <= 1:
-		return interval
 	}
 	next := float64(interval) * multiplier
-	if float64(interval) >= float64(limit)/multiplier || next >= float64(limit) {
-		return limit
+	switch {
+	case b.Jitter == DecorrelatedJitter:
+	case interval == 0 || multiplier <= 1:
+		b.current = interval
+	case float64(interval) >= float64(limit)/multiplier || next >= float64(limit):
+		b.current = limit
+	default:
+		b.current = max(interval+1, time.Duration(next)) // rounded down, 1 ns × 1.5 would never grow
 	}
-	return max(interval+1, time.Duration(next)) // rounded down, 1 ns × 1.5 would never grow
+	return interval
 }
 
 func (b *ExponentialBackOff) initial() time.Duration {
@@ -192,31 +198,17 @@ func (b *ExponentialBackOff) maxInterval() time.Duration {
 	return b.MaxInterval
 }
 
-// exceeds reports whether wait would end later than MaxElapsedTime after the start. It compares
-// differences: elapsed + wait could overflow.
-func (b *ExponentialBackOff) exceeds(wait time.Duration) bool {
-	elapsed := b.elapsed.advance(b.Clock)
-	return elapsed > b.MaxElapsedTime || wait > b.MaxElapsedTime-elapsed
-}
-
-// stop returns what NextBackOff returns once MaxElapsedTime is exceeded.
-func (b *ExponentialBackOff) stop() time.Duration {
-	if b.Stop == 0 && (b.looped || b.Clock == nil) {
-		return Stop
-	}
-	return b.Stop
-}
-
-// prepare accepts a nil b: a type that embeds an ExponentialBackOff may not have made it yet.
-func (b *ExponentialBackOff) prepare(floor time.Duration) {
+// decide accepts a nil b: a type that embeds an ExponentialBackOff may not have made it yet.
+func (b *ExponentialBackOff) decide(floor time.Duration) {
 	if b != nil {
 		b.floor, b.looped = floor, true
 	}
 }
 
-func (b *ExponentialBackOff) abandon() error {
+func (b *ExponentialBackOff) stopped() (error, bool) { return nil, false }
+
+func (b *ExponentialBackOff) end(bool) {
 	if b != nil {
-		b.floor = 0
+		b.floor, b.looped = 0, false
 	}
-	return nil
 }

@@ -40,7 +40,7 @@ func TestExponentialTable(t *testing.T) {
 }
 
 func TestRandomizationFactor(t *testing.T) {
-	const interval, factor, n = time.Second, 0.3, 100_000
+	const interval, factor, n = time.Second, 0.3, 30_000
 	b := &backoff.ExponentialBackOff{InitialInterval: interval, MaxInterval: interval, RandomizationFactor: factor}
 	var sum time.Duration
 	buckets := make([]int, 10)

@@ -52,6 +52,42 @@ func results(errs ...error) (backoff.Operation, *int) {
 	}, calls
 }
 
+// decorators are all of the package's, set so that they end no loop.
+var decorators = map[string]func(backoff.BackOff) backoff.BackOff{
+	"WithContext":    func(b backoff.BackOff) backoff.BackOff { return backoff.WithContext(b, context.Background()) },
+	"WithMaxRetries": func(b backoff.BackOff) backoff.BackOff { return backoff.WithMaxRetries(b, 1000) },
+	"WithRetryIf": func(b backoff.BackOff) backoff.BackOff {
+		return backoff.WithRetryIf(b, func(error) bool { return true })
+	},
+	"WithBudget":    func(b backoff.BackOff) backoff.BackOff { return backoff.WithBudget(b, &backoff.Budget{Capacity: 1e9}) },
+	"WithStopCause": func(b backoff.BackOff) backoff.BackOff { return backoff.WithStopCause(b, errCause) },
+}
+
+// eachDecorator runs test with each of the decorators, with a user's own, and with all of them at once.
+func eachDecorator(t *testing.T, test func(t *testing.T, wrap func(backoff.BackOff) backoff.BackOff)) {
+	t.Helper()
+	for name, wrap := range decorators {
+		t.Run(name, func(t *testing.T) { test(t, wrap) })
+	}
+	t.Run("foreign", func(t *testing.T) {
+		test(t, func(b backoff.BackOff) backoff.BackOff { return foreign{foreign{b}} })
+	})
+	t.Run("all", func(t *testing.T) {
+		test(t, func(b backoff.BackOff) backoff.BackOff {
+			for _, wrap := range decorators {
+				b = foreign{wrap(b)}
+			}
+			return b
+		})
+	})
+}
+
+// jitters are all strategies, in the order of their values.
+var jitters = []backoff.Jitter{
+	backoff.ProportionalJitter, backoff.NoJitter, backoff.FullJitter,
+	backoff.EqualJitter, backoff.DecorrelatedJitter, backoff.AdditiveJitter,
+}
+
 type retry = func(backoff.Operation, backoff.BackOff) error
 
 // eachLoop runs test with each of the two loops that return an error.

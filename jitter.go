@@ -41,28 +41,21 @@ const (
 	AdditiveJitter
 )
 
+var jitterNames = [...]string{
+	"ProportionalJitter", "NoJitter", "FullJitter", "EqualJitter", "DecorrelatedJitter", "AdditiveJitter",
+}
+
 // String returns the name of the constant.
 func (j Jitter) String() string {
-	switch j {
-	case ProportionalJitter:
-		return "ProportionalJitter"
-	case NoJitter:
-		return "NoJitter"
-	case FullJitter:
-		return "FullJitter"
-	case EqualJitter:
-		return "EqualJitter"
-	case DecorrelatedJitter:
-		return "DecorrelatedJitter"
-	case AdditiveJitter:
-		return "AdditiveJitter"
+	if int(j) < len(jitterNames) {
+		return jitterNames[j]
 	}
 	return "Jitter(" + strconv.Itoa(int(j)) + ")"
 }
 
 // window returns the range of a wait, [low, low+width]. Its parameters are the letters of Jitter's
 // formulas, with i and b at most c; for DecorrelatedJitter i is P, and the result is to be cut off at
-// c. The arithmetic is that of integers, exact to the nanosecond, and cannot overflow.
+// c. The arithmetic cannot overflow.
 func (j Jitter) window(i, b, c time.Duration, f float64) (low, width time.Duration) {
 	switch j {
 	case NoJitter:

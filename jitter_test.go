@@ -12,11 +12,9 @@ import (
 	"example.com/backoff"
 )
 
-var allJitters = []backoff.Jitter{backoff.ProportionalJitter, backoff.NoJitter, backoff.FullJitter, backoff.EqualJitter, backoff.DecorrelatedJitter, backoff.AdditiveJitter}
-
 func TestJitterString(t *testing.T) {
 	var names []string
-	for _, jitter := range append(allJitters, 6, 255) {
+	for _, jitter := range append(jitters, 6, 255) {
 		names = append(names, jitter.String())
 	}
 	require.Equal(t, []string{
@@ -46,8 +44,9 @@ func requireUniform(t *testing.T, waits []time.Duration, low, high time.Duration
 	require.GreaterOrEqual(t, most, high-width/100)
 	require.InEpsilon(t, float64(low)/2+float64(high)/2, sum/float64(len(waits)), 0.02)
 	if width > 0 {
+		want := float64(len(waits)) / 10
 		for _, count := range buckets {
-			require.InEpsilon(t, float64(len(waits))/10, count, 0.1)
+			require.InDelta(t, want, count, 4*math.Sqrt(want))
 		}
 	}
 }
@@ -82,7 +81,7 @@ func TestJitterSpread(t *testing.T) {
 			if b.MaxInterval == 0 {
 				b.MaxInterval = 10 * s
 			}
-			waits := make([]time.Duration, 50_000)
+			waits := make([]time.Duration, 5_000)
 			for i := range waits {
 				b.Reset()
 				for range test.retry - 1 {
@@ -100,7 +99,7 @@ func TestJitterDecorrelated(t *testing.T) {
 	b := &backoff.ExponentialBackOff{
 		InitialInterval: base, MaxInterval: limit, Jitter: backoff.DecorrelatedJitter, Multiplier: 1, Rand: seeded(),
 	}
-	const runs = 10_000
+	const runs = 3_000
 	capped, second := 0, 0.0
 	for range runs {
 		b.Reset()
@@ -123,13 +122,13 @@ func TestJitterDecorrelated(t *testing.T) {
 }
 
 func TestJitterCap(t *testing.T) {
-	for _, jitter := range allJitters[1:] {
+	for _, jitter := range jitters[1:] {
 		for _, limit := range []time.Duration{1, 2, 3, time.Second, math.MaxInt64 - 1, math.MaxInt64} {
 			for _, initial := range []time.Duration{0, 1, limit / 2, limit} {
 				b := &backoff.ExponentialBackOff{
 					InitialInterval: initial, MaxInterval: limit, Jitter: jitter, Rand: seeded(), Clock: backoff.SystemClock,
 				}
-				for range 1000 {
+				for range 200 {
 					wait := b.NextBackOff()
 					require.GreaterOrEqual(t, wait, time.Duration(0), "%v %v %v", jitter, initial, limit)
 					require.LessOrEqual(t, wait, limit, "%v %v %v", jitter, initial, limit)
@@ -143,7 +142,7 @@ func TestJitterCap(t *testing.T) {
 }
 
 func TestJitterSeed(t *testing.T) {
-	for _, jitter := range allJitters {
+	for _, jitter := range jitters {
 		schedule := func(r *rand.Rand) []time.Duration {
 			return draws(backoff.NewExponentialBackOff(backoff.WithJitter(jitter), backoff.WithRand(r)), 20)
 		}
@@ -165,8 +164,8 @@ func recorded(t *testing.T, b backoff.BackOff, errs ...error) []time.Duration {
 	return timer.started
 }
 
-// The window that a wait is drawn from moves up until it starts at what the server asked for.
-// Clients that were told the same time do not come back together.
+// The window that a wait is drawn from moves up until it starts at what the server asked for. Clients
+// that were told the same time come back spread over its width.
 func TestRetryAfterWindow(t *testing.T) {
 	const s = time.Second
 	windows := map[string]struct {
@@ -192,8 +191,8 @@ func TestRetryAfterWindow(t *testing.T) {
 			"inside": (window.low + window.high) / 2,
 			"above":  7 * window.high,
 		} {
-			if server == 0 {
-				continue // asks for nothing
+			if server == 0 || name == "decorrelated near the cap" && where == "below" {
+				continue // asks for nothing, or for no more than the strategy's own minimum
 			}
 			t.Run(name+", "+where, func(t *testing.T) {
 				b := &backoff.ExponentialBackOff{
@@ -206,7 +205,7 @@ func TestRetryAfterWindow(t *testing.T) {
 					errs[i] = errFailed
 				}
 				errs[window.retry-1] = asked
-				waits := make([]time.Duration, 10_000)
+				waits := make([]time.Duration, 2_000)
 				for i := range waits {
 					waits[i] = recorded(t, b, errs...)[window.retry-1]
 				}
@@ -221,7 +220,7 @@ func TestRetryAfterWindow(t *testing.T) {
 func TestRetryAfterIntervals(t *testing.T) {
 	const s = time.Second
 	asked := backoff.RetryAfter(errFailed, 100*s)
-	for _, jitter := range allJitters {
+	for _, jitter := range jitters {
 		policy := func() backoff.BackOff {
 			return &backoff.ExponentialBackOff{
 				InitialInterval: s, Multiplier: 2, MaxInterval: 20 * s, Jitter: jitter, RandomizationFactor: 0.5, Rand: seeded(),
@@ -252,7 +251,7 @@ func TestRetryAfterOnce(t *testing.T) {
 // Whatever the fields, a wait is never shorter than a server asked for, and never overflows.
 func TestRetryAfterOverflow(t *testing.T) {
 	const most = time.Duration(math.MaxInt64)
-	for _, jitter := range append(allJitters, 77) {
+	for _, jitter := range append(jitters, 77) {
 		for _, limit := range []time.Duration{1, time.Second, most - 1, most} {
 			for _, initial := range []time.Duration{0, 1, limit / 2, limit} {
 				for _, server := range []time.Duration{1, limit/2 + 1, limit, most - 1, most} {

@@ -2,21 +2,47 @@ package backoff
 
 import (
 	"context"
-	"runtime"
+	"errors"
 	"time"
 )
 
 // loop is what [Retry], [Attempts] and [Ticker] do between two attempts: decide whether there is a
-// next one, and wait for it. It is small, and so are its methods' frames, so that a goroutine that
-// waits in them stays within the 2 KB of stack that it starts with.
+// next one, and wait for it. It is small, so that a goroutine that waits in it stays within the 2 KB
+// of stack that it starts with.
 type loop struct {
-	policy  BackOff
+	policy  BackOff         // nil before the first failure
+	ctx     context.Context // the policy's outermost, or the background
 	timer   Timer           // the caller's, or nil
 	stopped <-chan struct{} // closed by Ticker.Stop; nil in other loops
 	tick    *time.Time      // a Ticker's, for the time at which a wait ended; nil in other loops
-	waited  bool            // a wait above zero has begun
-	ctx     context.Context // the policy's, from when it is found; nil if it has none
-	system  defaultTimer
+	waited  bool            // for more than zero
+	begun   bool            // the retry that was decided on last has begun
+	system  *time.Timer     // made for the first wait that needs one
+}
+
+// start begins what follows the first failure.
+func (l *loop) start(b BackOff) {
+	l.policy, l.ctx = b, context.Background()
+	for p := range chain(b) {
+		if c, ok := p.(BackOffContext); ok {
+			if ctx := c.Context(); ctx != nil {
+				l.ctx = ctx
+			}
+			break
+		}
+	}
+}
+
+// end makes the policies of this package forget what they remembered for the loop. It is deferred.
+func (l *loop) end() {
+	if l.system != nil {
+		l.system.Stop()
+	}
+	for p := range chain(l.policy) {
+		if p, ok := p.(participant); ok {
+			p.end(l.begun)
+		}
+	}
 }
 
 // next returns the wait before the next attempt, or the error with which the loop gives up. last is
@@ -26,32 +52,40 @@ func (l *loop) next(last error) (time.Duration, error) {
 		return 0, err
 	}
 	floor := retryAfter(last)
-	l.ctx = prepare(l.policy, floor, l.ctx)
-	if l.ended() {
-		return 0, l.giveUp(last, false)
+	l.begun = false
+	for p := range chain(l.policy) {
+		if p, ok := p.(participant); ok {
+			p.decide(floor)
+		}
 	}
 	wait := l.policy.NextBackOff()
-	if wait < 0 || l.ended() {
+	if wait < 0 || l.ctx.Err() != nil {
 		return 0, l.giveUp(last, wait < 0)
 	}
 	wait = max(wait, floor)
 	if l.refuses(wait, floor) {
-		abandon(l.policy)
-		return 0, newContextError(context.DeadlineExceeded, tooLateError(wait), last)
+		cause := errors.New("next attempt in " + wait.String() + " would be too late")
+		return 0, newContextError(context.DeadlineExceeded, cause, last)
 	}
 	l.waited = l.waited || wait > 0
 	return wait, nil
 }
 
-// ended reports whether the context is done.
-func (l *loop) ended() bool { return l.ctx != nil && l.ctx.Err() != nil }
-
-// done returns the context's Done, or nil if there is no context.
-func (l *loop) done() <-chan struct{} {
-	if l.ctx == nil {
-		return nil
+// reason returns the innermost reason that a policy has for its stop, or nil. A decorator that was
+// answered with a wait shows that nothing below it is what stopped.
+func (l *loop) reason() (reason error) {
+	for p := range chain(l.policy) {
+		if p, ok := p.(participant); ok {
+			err, passed := p.stopped()
+			if err != nil {
+				reason = err
+			}
+			if passed {
+				break
+			}
+		}
 	}
-	return l.ctx.Done()
+	return reason
 }
 
 // refuses reports whether wait is not to be begun because it would outlast the context's deadline.
@@ -60,23 +94,19 @@ func (l *loop) done() <-chan struct{} {
 // calls Retry again as long as the context lives would otherwise do so without a pause. A Ticker
 // refuses no wait, and a custom Timer's time need not be the deadline's.
 func (l *loop) refuses(wait, floor time.Duration) bool {
-	if l.ctx == nil || l.tick != nil || l.timer != nil || !l.waited && floor == 0 {
-		return false
-	}
 	deadline, ok := l.ctx.Deadline()
-	if !ok {
+	if !ok || l.tick != nil || l.timer != nil {
 		return false
 	}
 	left := time.Until(deadline)
-	return wait >= left && (l.waited || floor >= left)
+	return wait >= left && (l.waited || floor > 0 && floor >= left)
 }
 
 // wait waits for d. It returns nil if the next attempt is to be made, otherwise the error with which
-// the loop gives up. The context is checked again after the wait, as select picks at random when
-// both are ready.
+// the loop gives up.
 func (l *loop) wait(d time.Duration, last error) error {
 	var c <-chan time.Time
-	done := l.done()
+	done := l.ctx.Done()
 	switch {
 	case l.timer != nil:
 		l.timer.Start(d)
@@ -84,44 +114,42 @@ func (l *loop) wait(d time.Duration, last error) error {
 			return l.giveUp(last, false)
 		}
 	case d == 0:
-		if runtime.GOARCH == "wasm" {
-			runtime.Gosched() // its one thread would never see the context end
-		}
-		if l.ended() {
-			return l.giveUp(last, false)
-		}
-		return nil
 	case done == nil && l.stopped == nil:
 		time.Sleep(d)
-		return nil
+	case l.system == nil:
+		l.system = time.NewTimer(d)
+		c = l.system.C
 	default:
-		l.system.Start(d)
-		c = l.system.C()
+		l.system.Reset(d)
+		c = l.system.C
 	}
-	select {
-	case now := <-c:
-		if l.tick != nil {
-			*l.tick = now
+	if c != nil {
+		select {
+		case now := <-c:
+			if l.tick != nil {
+				*l.tick = now
+			}
+		case <-done:
+			return l.giveUp(last, false)
+		case <-l.stopped:
+			return l.giveUp(last, false)
 		}
-		if !l.ended() {
-			return nil
-		}
-	case <-done:
-	case <-l.stopped:
 	}
-	l.system.Stop() // it runs during a wait alone, so nothing else has to stop it
-	return l.giveUp(last, false)
+	if l.ctx.Err() != nil { // select picks at random when both are ready
+		return l.giveUp(last, false)
+	}
+	l.begun = true
+	return nil
 }
 
 // giveUp returns the error of a loop that makes no further attempt after one that failed with last.
 // stopped says whether it was the policy that stopped.
 func (l *loop) giveUp(last error, stopped bool) error {
-	reason := abandon(l.policy)
-	switch {
-	case l.ended():
-		return newContextError(l.ctx.Err(), context.Cause(l.ctx), last)
-	case stopped && reason != nil:
-		return newStopError(reason, last)
+	if err := l.ctx.Err(); err != nil {
+		return newContextError(err, context.Cause(l.ctx), last)
+	}
+	if reason := l.reason(); stopped && reason != nil {
+		return &stopError{kind{last}, withoutMarks(reason)}
 	}
 	return last
 }

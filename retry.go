@@ -13,29 +13,26 @@ type OperationWithData[T any] func() (T, error)
 type Notify func(err error, wait time.Duration)
 
 // Retry resets b and calls o until it succeeds, at least once. After each failure it asks b how long
-// to wait before the next call.
-//
-// It returns nil once o succeeds, even if b's context has ended meanwhile. Otherwise it gives up as
-// soon as one of these happens:
+// to wait before the next call. It returns nil once o succeeds, even if b's context has ended by then.
+// Otherwise it gives up when one of these happens:
 //
 //   - o's error is marked by [Permanent]. It is returned without the mark. If the mark is deeper in
-//     the error's tree, the result has the text of the whole error and matches everything in it but
-//     the mark, so that an enclosing Retry goes on. If there are several marks, all are removed.
-//   - b returns a negative wait, such as [Stop]. o's last error is returned unchanged, unless b has a
-//     reason to add: see [WithStopCause] and [WithBudget].
+//     the error's tree, the result has the text of the whole and matches everything in it but the
+//     mark, so that an outer Retry goes on.
+//   - b returns a negative wait, such as [Stop]. o's last error is returned unchanged, unless
+//     [WithStopCause] or [WithBudget] adds a reason.
 //   - b's context is done (see [WithContext]). o is not called again, and a wait is cut short. The
-//     error matches the context's Err, its [context.Cause] (less a mark by Permanent) and o's last
-//     error. Its methods Timeout and Temporary answer as those of the context's own error. If the
-//     three are the same value, that value is returned.
+//     error matches the context's Err, its [context.Cause] and o's last error, or is Err itself if
+//     the three are the same. Otherwise it is the context's: Timeout answers as Err does, and
+//     [errors.As] with an interface type does not find o's error.
 //   - The wait would outlast the deadline of b's context. The error matches
 //     [context.DeadlineExceeded] and o's last error; the context itself is not done then. The first
-//     wait above zero is begun nonetheless: a caller that calls Retry again while its context lives
-//     could otherwise do so without a pause. But if a server asked for a wait that long (see
-//     [RetryAfter]), the first is refused too; look at the error before you call Retry again.
+//     wait above zero is begun nonetheless, so that a caller who calls Retry again while the context
+//     lives does not do so without a pause. But it is refused if a server asked for a wait that long
+//     (see [RetryAfter]).
 //
-// o may call Reset on b, or on the outermost decorator around it: the intervals, the number of
-// retries and the elapsed time start over. An operation that keeps a connection open does so if the
-// connection lasted for a while.
+// o may call Reset on b, or on the outermost decorator around it, for example after a connection that
+// lasted for a while: the intervals, the number of retries and the elapsed time start over.
 //
 // A nil b means [NewExponentialBackOff]. If o panics, the panic passes through; nothing is left
 // running. b must not be used by two loops at once.
@@ -59,9 +56,9 @@ func RetryNotifyWithData[T any](o OperationWithData[T], b BackOff, notify Notify
 	return RetryNotifyWithTimerAndData(o, b, notify, nil)
 }
 
-// RetryNotifyWithTimer is like [RetryNotify] and waits on timer. A custom timer is used for every
-// wait, even a zero one, and is stopped when the loop ends, whichever way. It turns off the deadline
-// check, since its time may not be real. A nil timer means the default one.
+// RetryNotifyWithTimer is like [RetryNotify] and waits on timer. It is used for every wait, even a zero
+// one, and stopped when the loop ends. It turns off the deadline check, since its time may not be real.
+// A nil timer means the default one.
 func RetryNotifyWithTimer(o Operation, b BackOff, notify Notify, timer Timer) error {
 	if timer != nil {
 		defer timer.Stop()
@@ -80,17 +77,21 @@ func RetryNotifyWithTimerAndData[T any](o OperationWithData[T], b BackOff, notif
 	return data, err
 }
 
-// retry is the loop. The first attempt stands before it, since most often it is the only one.
+// retry is the loop. The first attempt stands before it: most often it is the only one, and then no
+// policy remembers anything.
 func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
 	b = orDefault(b)
 	b.Reset()
 	err := o()
-	observe(b, err)
 	if err == nil {
+		observe(b, nil)
 		return nil
 	}
-	l := loop{policy: b, timer: timer}
+	l := loop{timer: timer}
+	l.start(b)
+	defer l.end()
 	for err != nil {
+		observe(b, err)
 		wait, stop := l.next(err)
 		if stop != nil {
 			return stop
@@ -102,7 +103,7 @@ func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
 			return stop
 		}
 		err = o()
-		observe(b, err)
 	}
+	observe(b, nil)
 	return nil
 }

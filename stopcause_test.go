@@ -153,6 +153,32 @@ func TestStopCauseFallback(t *testing.T) {
 	})
 }
 
+// A reason explains only the stop that ended the loop.
+func TestStopCauseOverridden(t *testing.T) {
+	empty := func(b backoff.BackOff) backoff.BackOff { return backoff.WithBudget(b, &backoff.Budget{Capacity: -1}) }
+	// labelled stops at once, and the decorator around it goes on nonetheless.
+	labelled := func() backoff.BackOff { return stubborn{foreign{backoff.WithStopCause(waits(), errTime)}, 1} }
+	refused := func() backoff.BackOff { return stubborn{foreign{empty(&backoff.ZeroBackOff{})}, 1} }
+	for name, test := range map[string]struct {
+		policy backoff.BackOff
+		want   string
+	}{
+		"a budget above":                 {empty(labelled()), "retry budget exhausted: failed"},
+		"a budget above a refusal":       {empty(refused()), "retry budget exhausted: failed"},
+		"a label and a decorator above":  {backoff.WithStopCause(vetoing{foreign{backoff.WithMaxRetries(labelled(), 9)}}, errTries), "out of tries: failed"},
+		"a decorator of ours above":      {vetoing{foreign{backoff.WithContext(labelled(), context.Background())}}, "failed"},
+		"a decorator of ours, a refusal": {vetoing{foreign{backoff.WithMaxRetries(refused(), 9)}}, "failed"},
+		"a label, and one that saw it":   {backoff.WithStopCause(backoff.WithMaxRetries(labelled(), 0), errTries), "out of tries: failed"},
+		"our own stop":                   {backoff.WithMaxRetries(labelled(), 1), "failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoop(t, func(t *testing.T, retry retry) {
+				require.EqualError(t, retry(func() error { return errFailed }, test.policy), test.want)
+			})
+		})
+	}
+}
+
 // A mark in a cause does not reach an outer loop.
 func TestStopCausePermanent(t *testing.T) {
 	for _, cause := range []error{

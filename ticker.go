@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"errors"
 	"sync"
 	"time"
 )
@@ -21,37 +20,18 @@ import (
 //				break
 //			}
 //			// attempt
-//		case job := <-jobs:
-//			// other work
+//		case job := <-jobs: // other work
 //		}
 //	}
 //
-// The wait starts when a tick is received, not when the attempt ends. So attempts that take longer
+// The wait starts when a tick is received, not when the attempt ends, so attempts that take longer
 // than the waits follow each other without a pause. Where the wait should start after the attempt,
-// drive the policy by hand:
-//
-//	next := time.After(0)
-//	for {
-//		select {
-//		case <-next:
-//			if attempt() == nil {
-//				return
-//			}
-//			wait := policy.NextBackOff()
-//			if wait < 0 {
-//				return
-//			}
-//			next = time.After(wait)
-//		case job := <-jobs:
-//			// other work
-//		}
-//	}
+// select on time.After(policy.NextBackOff()) instead; the example "Select" shows it.
 //
 // Call Stop when done: until then a goroutine waits to send. A context given with [WithContext] also
 // ends it, once the first tick has been received. C does not say why it was closed; ask the
-// context's Err. A wait that will outlast the context's deadline is begun nonetheless.
-//
-// A Ticker is safe for concurrent use. Do not use its policy elsewhere until C is closed.
+// context's Err. A wait that will outlast the context's deadline is begun nonetheless. A Ticker is
+// safe for concurrent use. Do not use its policy elsewhere until C is closed.
 type Ticker struct {
 	// C delivers the ticks. It is unbuffered, and is closed once: when the policy stops, when the
 	// context is done, or after Stop.
@@ -73,9 +53,15 @@ func NewTicker(b BackOff) *Ticker {
 // The first tick comes at once, even if b's context is done. The value of a later tick is the time
 // at which its wait ended.
 //
-// A nil b means [NewExponentialBackOff], a nil timer the default one.
+// A nil b means [NewExponentialBackOff], a nil timer the default one. A b that has a [Budget] panics: a
+// Ticker does not know how an attempt ended, and would pay for a tick after a success as well.
 func NewTickerWithTimer(b BackOff, timer Timer) *Ticker {
 	b = orDefault(b)
+	for p := range chain(b) {
+		if _, ok := p.(*budgetBackOff); ok {
+			panic("backoff: NewTicker called with a policy that has a budget")
+		}
+	}
 	c := make(chan time.Time)
 	t := &Ticker{C: c, c: c, stop: make(chan struct{})}
 	b.Reset()
@@ -83,15 +69,11 @@ func NewTickerWithTimer(b BackOff, timer Timer) *Ticker {
 	return t
 }
 
-// Stop ends the ticker. Shortly after it, C is closed and the ticker's goroutine ends. Stop may be
-// called more than once, and from any goroutine. A receiver that races with Stop may still get one
-// tick, and no more.
+// Stop ends the ticker: C is closed, and its goroutine ends. Stop may be called more than once, and
+// from any goroutine. A receiver that races with Stop may still get one tick, and no more.
 func (t *Ticker) Stop() {
 	t.once.Do(func() { close(t.stop) })
 }
-
-// errUnknown stands for the outcome of an attempt, which a Ticker does not know.
-var errUnknown = errors.New("backoff: unknown")
 
 func (t *Ticker) run(b BackOff, timer Timer) {
 	defer close(t.c)
@@ -99,19 +81,20 @@ func (t *Ticker) run(b BackOff, timer Timer) {
 		defer timer.Stop()
 	}
 	tick := time.Now()
-	l := loop{policy: b, timer: timer, stopped: t.stop, tick: &tick}
+	l := loop{timer: timer, stopped: t.stop, tick: &tick}
+	l.start(b)
+	defer l.end()
 	// The first tick is promised whatever the context says, so it is not asked.
-	for sent := t.send(tick, nil); sent; sent = t.send(tick, l.done()) {
-		wait, err := l.next(errUnknown)
+	for sent := t.send(tick, nil); sent; sent = t.send(tick, l.ctx.Done()) {
+		wait, err := l.next(unset{}) // how the attempt ended is not known
 		if err != nil {
 			return
 		}
 		tick = time.Now() // for a wait of zero, which needs no timer
-		if l.wait(wait, errUnknown) != nil {
+		if l.wait(wait, unset{}) != nil {
 			return
 		}
 	}
-	abandon(b)
 }
 
 // send offers tick until it is received, and reports whether it was. A stop or a done context that
@@ -128,8 +111,7 @@ func (t *Ticker) send(tick time.Time, done <-chan struct{}) bool {
 	case t.c <- tick:
 		return true
 	case <-t.stop:
-		return false
 	case <-done:
-		return false
 	}
+	return false
 }

@@ -292,56 +292,17 @@ func TestTickerContextSilent(t *testing.T) {
 	})
 }
 
-// A retry of a Ticker that is not made costs no budget: the ticker is stopped, or its context ends,
-// while it waits or offers a tick.
+// A Ticker does not know how an attempt ended, so it would pay for successes out of what all share.
 func TestTickerBudget(t *testing.T) {
-	for name, test := range map[string]struct {
-		policy   *scripted
-		received int
-		stops    bool
-		spent    int
-	}{
-		"stop before the first tick": {waits(time.Hour), 0, true, 0},
-		"stop in a wait":             {waits(time.Hour), 1, true, 0},
-		"stop in a later wait":       {waits(0, time.Hour), 2, true, 5},
-		"stop in a blocked send":     {waits(0, 0), 1, true, 0},
-		"stop in a later send":       {waits(1, 0), 2, true, 5},
-		"context in a wait":          {waits(time.Hour), 1, false, 0},
-		"context in a later wait":    {waits(0, time.Hour), 2, false, 5},
-		"context in a blocked send":  {waits(0, 0), 1, false, 0},
-		"policy stops":               {waits(0), 2, true, 5},
+	budget := new(backoff.Budget)
+	for _, b := range []backoff.BackOff{
+		backoff.WithBudget(nil, budget),
+		backoff.WithContext(foreign{backoff.WithMaxRetries(backoff.WithBudget(nil, budget), 3)}, t.Context()),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				budget := new(backoff.Budget)
-				for range 3 {
-					ctx, cancel := context.WithCancel(t.Context())
-					ticker := backoff.NewTicker(backoff.WithContext(backoff.WithBudget(test.policy, budget), ctx))
-					for range test.received {
-						<-ticker.C
-					}
-					synctest.Wait()
-					if test.stops {
-						ticker.Stop()
-					} else {
-						cancel()
-					}
-					_, ok := <-ticker.C
-					require.False(t, ok)
-					cancel()
-				}
-				require.Equal(t, 500-3*test.spent, budget.Tokens())
-			})
-		})
+		const text = "backoff: NewTicker called with a policy that has a budget"
+		require.PanicsWithValue(t, text, func() { backoff.NewTicker(b) })
+		require.PanicsWithValue(t, text, func() { backoff.NewTickerWithTimer(b, new(instantTimer)) })
 	}
-	synctest.Test(t, func(t *testing.T) {
-		require.Len(t, receive(backoff.NewTicker(backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: 12}))), 3)
-	})
-	synctest.Test(t, func(t *testing.T) {
-		budget := new(backoff.Budget)
-		require.Len(t, receive(backoff.NewTicker(vetoing{foreign{backoff.WithBudget(&backoff.ZeroBackOff{}, budget)}})), 1)
-		require.Equal(t, 500, budget.Tokens())
-	})
 }
 
 // Several goroutines may receive; each tick goes to one of them.

@@ -7,15 +7,14 @@ import "time"
 //
 // A nil b means [NewExponentialBackOff]. The result holds the state of one loop.
 func WithMaxRetries(b BackOff, max uint64) BackOff {
-	return &triesBackOff{BackOff: orDefault(b), max: max}
+	return &triesBackOff{decorator: decorator{BackOff: orDefault(b)}, max: max}
 }
 
 type triesBackOff struct {
-	BackOff
+	decorator
 	max, used uint64
+	context   contextBackOff // room for the WithContext that most callers add: one allocation for both
 }
-
-func (b *triesBackOff) Unwrap() BackOff { return b.BackOff }
 
 func (b *triesBackOff) Reset() {
 	b.used = 0
@@ -27,5 +26,5 @@ func (b *triesBackOff) NextBackOff() time.Duration {
 		return Stop
 	}
 	b.used++
-	return b.BackOff.NextBackOff()
+	return b.decorator.NextBackOff()
 }

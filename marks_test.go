@@ -173,7 +173,7 @@ func TestPermanentDepth(t *testing.T) {
 			require.LessOrEqual(t, allocsTwice, 2*allocs+10)
 		})
 	}
-	// Two thousand levels do not take seconds.
+	// A thousand levels do not take seconds.
 	calls := 0
 	var nested func(level int) error
 	nested = func(level int) error {
@@ -184,9 +184,40 @@ func TestPermanentDepth(t *testing.T) {
 			return fmt.Errorf("%w", backoff.Permanent(nested(level-1)))
 		}, &backoff.ZeroBackOff{})
 	}
-	err := nested(2000)
-	require.Equal(t, 2001, calls)
+	err := nested(1000)
+	require.Equal(t, 1001, calls)
 	require.ErrorIs(t, err, errFailed)
 	require.NotErrorIs(t, err, errCause)
 	requireUnmarked(t, err)
+}
+
+// link is an error that holds the next one by value, so that to compare two long chains takes long.
+type link struct{ next error }
+
+func (l link) Error() string { return "link" }
+func (l link) Unwrap() error { return l.next }
+
+// A long chain of values is searched in no time, as is one below a mark. (To look whether a value can
+// be compared before its type was took 5 s here once.)
+func TestPermanentChain(t *testing.T) {
+	start := backoff.Permanent(errFailed)
+	var err error = link{start}
+	for range 4000 {
+		err = link{err}
+	}
+	result := once(t, err)
+	for range 100 {
+		require.NotErrorIs(t, result, errCause)
+		require.ErrorIs(t, result, errFailed)
+	}
+	requireUnmarked(t, result)
+}
+
+// What has no mark in it is found as it was by a program that walks the tree.
+func TestPermanentParts(t *testing.T) {
+	beside := fmt.Errorf("beside: %w", io.EOF)
+	below := fmt.Errorf("below: %w", io.ErrUnexpectedEOF)
+	result := once(t, fmt.Errorf("outer: %w", errors.Join(beside, backoff.Permanent(below))))
+	parts := result.(interface{ Unwrap() []error }).Unwrap()
+	require.Equal(t, []error{beside, below}, parts)
 }

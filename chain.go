@@ -1,0 +1,56 @@
+package backoff
+
+import (
+	"iter"
+	"time"
+)
+
+// maxChain is how many policies are looked at from the outermost decorator inwards. A decorator whose
+// Unwrap leads back to itself cannot hang a loop.
+const maxChain = 1000
+
+// chain returns the policies in b, from the outermost decorator inwards.
+func chain(b BackOff) iter.Seq[BackOff] {
+	return func(yield func(BackOff) bool) {
+		for n := 0; b != nil && n < maxChain && yield(b); n++ {
+			d, ok := b.(interface{ Unwrap() BackOff })
+			if !ok {
+				return
+			}
+			b = d.Unwrap()
+		}
+	}
+}
+
+// participant is a policy of this package that takes part in a loop's decision to retry.
+type participant interface {
+	// decide is called after a failed attempt, before NextBackOff. The loop will wait for at least
+	// floor; a policy that knows it can spread clients above it.
+	decide(floor time.Duration)
+
+	// stopped returns why the policy has stopped, if it has a reason to give, and whether it was
+	// answered with a wait from below.
+	stopped() (reason error, passed bool)
+
+	// end is called when the loop ends. The policy forgets what it remembered for the loop. begun
+	// says whether the retry that was decided on last has begun.
+	end(begun bool)
+}
+
+// decorator is what the decorators of this package have in common. It notes how the policy below has
+// answered, since a user's decorator may turn a wait into a stop, or a stop into a wait.
+type decorator struct {
+	BackOff
+	saidStop, saidWait bool // in this decision
+}
+
+func (d *decorator) Unwrap() BackOff        { return d.BackOff }
+func (d *decorator) decide(time.Duration)   { d.saidStop, d.saidWait = false, false }
+func (d *decorator) stopped() (error, bool) { return nil, d.saidWait }
+func (d *decorator) end(bool)               {}
+
+func (d *decorator) NextBackOff() time.Duration {
+	wait := d.BackOff.NextBackOff()
+	d.saidStop, d.saidWait = wait < 0, wait >= 0
+	return wait
+}
