@@ -281,7 +281,7 @@ func TestErrorKind(t *testing.T) {
 				var status interface{ GRPCStatus() string }
 				require.Equal(t, test.passes, errors.As(err, &status))
 				var netErr net.Error
-				require.Equal(t, test.passes, errors.As(err, &netErr) && netErr.Timeout() && netErr.Temporary())
+				require.Equal(t, test.passes, errors.As(err, &netErr) && netErr.Timeout())
 				found := false
 				walk(err, func(err error) { found = found || err == error(last) })
 				require.Equal(t, test.passes, found, "by Unwrap")

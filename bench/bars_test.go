@@ -35,8 +35,8 @@ type bar struct {
 
 func bars() []bar {
 	all := []bar{
-		{perCall, ours, 0.7, []string{cenkaltiV4}},
-		{perCall, ours, 1.05, sameWork},
+		{perCall, ours, 0.6, []string{cenkaltiV4}},
+		{perCall, ours, 0.95, sameWork},
 		{perCall, attempts, 1.1, []string{ours}},
 		{readyConstant, ours, 0.35, []string{cenkaltiV4}},
 		{readyConstant, ours, 1, others},
@@ -181,7 +181,7 @@ func (c *contest) factor(b bar) (float64, string) {
 
 func testAllocations(t *testing.T) {
 	most := map[string]float64{
-		perCall: 3, ready: 0, readyConstant: 0, oneFailure: 0, tenFailures: 0, tenLimited: 0,
+		perCall: 2, ready: 0, readyConstant: 0, oneFailure: 0, tenFailures: 0, tenLimited: 0,
 		nextDefault: 0, budgetSerial: 0,
 	}
 	for _, jitter := range jitters {
