@@ -8,18 +8,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"example.com/backoff"
 )
 
 // config is what the flags say.
 type config struct {
-	scenario          string
-	contentionClients []int
-	outageClients     []int
-	rates             []float64
-	repeats           int
-	seed              uint64
-	csv               bool
-	svg, chart        string
+	scenario              string
+	contentionClients     []int
+	outageClients         []int
+	rates                 []float64
+	capacity              int // of the amplification
+	processes, capacities []int
+	repeats               int
+	seed                  uint64
+	csv                   bool
+	svg, chart            string
 }
 
 // runs reports whether c asks for a scenario.
@@ -37,7 +41,13 @@ func (c *config) runs(scenario string) bool {
 var errReported = errors.New("reported")
 
 func parse(args []string, stderr io.Writer) (config, error) {
-	c := config{contentionClients: []int{10, 20, 50, 100}, outageClients: []int{100_000}}
+	c := config{
+		contentionClients: []int{10, 20, 50, 100},
+		outageClients:     []int{5000},
+		capacity:          backoff.DefaultBudgetCapacity,
+		processes:         []int{1, 10, 100, 300, 1000},
+		capacities:        []int{500, 50},
+	}
 	for i := range 21 {
 		c.rates = append(c.rates, float64(i)/20)
 	}
@@ -48,20 +58,26 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&c.scenario, "scenario", "all", "`which` to simulate: contention, outage, both of these, amplification, blip,\n"+
-		"retry-after or all")
+		"fleet, retry-after or all")
 	clients := flags.String("clients", "", "`numbers` of clients, separated by commas: for the contention, or for the\n"+
-		"outage if that is the scenario (default 10,20,50,100 and 100000)")
+		"outage if that is the scenario (default 10,20,50,100 and 5000)")
 	rates := flags.String("rates", "", "failure `rates` for the amplification, separated by commas\n"+
 		"(default from 0 to 1 in steps of 0.05)")
+	processes := flags.String("processes", "", "`numbers` of processes for the fleet, separated by commas\n"+
+		"(default 1,10,100,300,1000)")
+	capacities := flags.String("capacity", "", "`capacities` of each process's budget for the fleet, separated by commas, or\n"+
+		"the one of the amplification if that is the scenario (default 500,50 and 500)")
 	flags.IntVar(&c.repeats, "runs", 100, "how many `runs` of the contention to take the mean of")
 	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
 	flags.BoolVar(&c.csv, "csv", false, "print the results, and nothing else, of the amplification as\n"+
-		"rate,requests,strategy if that is the scenario; else of the contention as\n"+
-		"clients,time,calls,algorithm, the time in ms")
+		"rate,requests,strategy if that is the scenario; of the fleet as\n"+
+		"processes,capacity,load,recovered,goodput, the recovery in seconds, empty if it takes\n"+
+		"more than 300; else of the contention as clients,time,calls,algorithm, the time in ms")
 	flags.StringVar(&c.svg, "svg", "", "write a chart to this `file`")
 	flags.StringVar(&c.chart, "chart", "", "`what` the chart shows: calls or time (by clients, of the contention), rate (requests\n"+
-		"per second, of the outage), requests (by failure rate, of the amplification) or\n"+
-		"goodput (over time, of the blip) (default: the scenario's first chart)")
+		"per second, of the outage), requests or failed (by failure rate, of the\n"+
+		"amplification), goodput (over time, of the blip) or recovery (by what the buckets\n"+
+		"hold, of the fleet) (default: the scenario's first chart)")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return c, err
 	} else if err != nil {
@@ -70,13 +86,11 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	if flags.NArg() > 0 {
 		return c, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if !slices.Contains([]string{"contention", "outage", "both", "amplification", "blip", "retry-after", "all"}, c.scenario) {
-		return c, fmt.Errorf("-scenario %q is not contention, outage, both, amplification, blip, retry-after or all", c.scenario)
+	if !slices.Contains([]string{"contention", "outage", "both", "amplification", "blip", "fleet", "retry-after", "all"}, c.scenario) {
+		return c, fmt.Errorf("-scenario %q is not contention, outage, both, amplification, blip, fleet, retry-after or all", c.scenario)
 	}
-	if err := c.setClients(*clients); err != nil {
-		return c, err
-	}
-	if err := c.setRates(*rates); err != nil {
+	if err := errors.Join(c.setClients(*clients), c.setRates(*rates),
+		c.setProcesses(*processes), c.setCapacities(*capacities)); err != nil {
 		return c, err
 	}
 	if c.repeats < 1 || c.repeats > 100_000 {
@@ -86,9 +100,9 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		switch c.scenario {
 		case "all", "both":
 			c.scenario = "contention" // the only one that is printed
-		case "contention", "amplification":
+		case "contention", "amplification", "fleet":
 		default:
-			return c, fmt.Errorf("-csv is for the contention and the amplification, not for -scenario %s", c.scenario)
+			return c, fmt.Errorf("-csv is for the contention, the amplification and the fleet, not for -scenario %s", c.scenario)
 		}
 	}
 	return c, c.checkChart()
@@ -96,30 +110,41 @@ func parse(args []string, stderr io.Writer) (config, error) {
 
 // setClients parses the flag -clients, if it is not empty.
 func (c *config) setClients(list string) error {
-	if list == "" {
-		return nil
-	}
-	target, most := &c.contentionClients, 1000
 	switch {
+	case list == "":
+		return nil
 	case c.scenario == "outage":
-		target, most = &c.outageClients, 1_000_000
-	case !c.runs("contention"):
-		return fmt.Errorf("-clients is for the contention and the outage, not for -scenario %s", c.scenario)
+		return setNumbers(&c.outageClients, "clients", list, 1_000_000)
+	case c.runs("contention"):
+		return setNumbers(&c.contentionClients, "clients", list, 1000)
 	}
-	*target = nil
-	for _, field := range strings.Split(list, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(field))
-		switch {
-		case err != nil || n < 1:
-			return fmt.Errorf("-clients %q: %q is not a number of clients", list, field)
-		case n > most && c.scenario != "outage":
-			return fmt.Errorf("-clients %d: the contention takes %d at most; -scenario outage takes more", n, most)
-		case n > most:
-			return fmt.Errorf("-clients %d: the outage takes %d at most", n, most)
-		}
-		*target = append(*target, n)
+	return fmt.Errorf("-clients is for the contention and the outage, not for -scenario %s", c.scenario)
+}
+
+// setProcesses parses the flag -processes, if it is not empty.
+func (c *config) setProcesses(list string) error {
+	switch {
+	case list == "":
+		return nil
+	case c.runs("fleet"):
+		return setNumbers(&c.processes, "processes", list, 100_000)
 	}
-	return nil
+	return fmt.Errorf("-processes is for the fleet, not for -scenario %s", c.scenario)
+}
+
+// setCapacities parses the flag -capacity, if it is not empty.
+func (c *config) setCapacities(list string) error {
+	switch {
+	case list == "":
+		return nil
+	case c.scenario == "amplification":
+		n, err := parseNumber("capacity", list, 1_000_000)
+		c.capacity = n
+		return err
+	case c.runs("fleet"):
+		return setNumbers(&c.capacities, "capacity", list, 1_000_000)
+	}
+	return fmt.Errorf("-capacity is for the fleet and the amplification, not for -scenario %s", c.scenario)
 }
 
 // setRates parses the flag -rates, if it is not empty.
@@ -134,11 +159,32 @@ func (c *config) setRates(list string) error {
 	for _, field := range strings.Split(list, ",") {
 		rate, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
 		if err != nil || !(rate >= 0 && rate <= 1) {
-			return fmt.Errorf("-rates %q: %q is not a rate from 0 to 1", list, field)
+			return fmt.Errorf("-rates %q is not a rate from 0 to 1", field)
 		}
 		c.rates = append(c.rates, rate)
 	}
 	return nil
+}
+
+// setNumbers parses a flag's list of numbers from 1 to most.
+func setNumbers(target *[]int, name, list string, most int) error {
+	*target = nil
+	for _, field := range strings.Split(list, ",") {
+		n, err := parseNumber(name, field, most)
+		if err != nil {
+			return err
+		}
+		*target = append(*target, n)
+	}
+	return nil
+}
+
+func parseNumber(name, field string, most int) (int, error) {
+	n, err := strconv.Atoi(strings.TrimSpace(field))
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("-%s %q is not a number from 1 to %d", name, field, most)
+	}
+	return n, nil
 }
 
 // charts holds, for each scenario, what a chart can show.
@@ -146,9 +192,10 @@ var charts = map[string][]string{
 	"contention":    {"calls", "time"},
 	"outage":        {"rate"},
 	"both":          {"calls", "time", "rate"},
-	"amplification": {"requests"},
+	"amplification": {"requests", "failed"},
 	"blip":          {"goodput"},
-	"all":           {"calls", "time", "rate", "requests", "goodput"},
+	"fleet":         {"recovery"},
+	"all":           {"calls", "time", "rate", "requests", "failed", "goodput", "recovery"},
 }
 
 // checkChart sets the default of -chart, and checks that there will be the data for it.
@@ -159,7 +206,7 @@ func (c *config) checkChart() error {
 	case c.svg == "":
 		return nil
 	case !slices.Contains(charts["all"], c.chart) && c.chart != "":
-		return fmt.Errorf("-chart %q is not calls, time, rate, requests or goodput", c.chart)
+		return fmt.Errorf("-chart %q is not one of %s", c.chart, strings.Join(charts["all"], ", "))
 	case len(possible) == 0:
 		return fmt.Errorf("there is no chart of -scenario %s", c.scenario)
 	case c.chart == "":
