@@ -23,7 +23,6 @@ func TestCharts(t *testing.T) {
 		"-scenario outage -clients 1 -chart rate":                    {"1 clients"},
 		"-scenario amplification -rates 0.9,0.1":                     {"a budget", "failure rate"},
 		"-scenario amplification -rates 0.9,0.1 -chart failed":       {"RetryCost 14", "(%)"},
-		"-scenario fleet -processes 100 -capacity 50":                {"circle", "90 % load"},
 	} {
 		file := filepath.Join(t.TempDir(), "chart.svg")
 		output(t, args+" -svg "+file)

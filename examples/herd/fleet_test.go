@@ -2,10 +2,25 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+func TestFleetOutput(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "chart.svg")
+	lines := strings.Split(output(t, "-scenario fleet -processes 1 -capacity 50 -csv -svg "+file), "\n")
+	require.Len(t, lines, 1+3+1)
+	require.Equal(t, "processes,capacity,load,recovered,goodput", lines[0])
+	picture, err := os.ReadFile(file)
+	require.NoError(t, err)
+	checkSVG(t, string(picture))
+	require.Equal(t, 3, strings.Count(string(picture), "<circle"))
+	require.Contains(t, string(picture), "90 % load")
+}
 
 func TestFleetLaw(t *testing.T) {
 	all := runFleet([]int{300}, []int{500, 50}, 1, newProgress("", nil))

@@ -100,10 +100,6 @@ func TestCSV(t *testing.T) {
 	require.Regexp(t, `^0\.1,1\.1\d+,three retries$`, lines[2])
 	require.Regexp(t, `^0\.5,1\.\d+,three retries and a budget$`, lines[7])
 	require.Regexp(t, `^0\.5,1\.\d+,three retries at RetryCost 14$`, lines[8])
-
-	lines = strings.Split(output(t, "-scenario fleet -processes 1 -capacity 50 -csv"), "\n")
-	require.Len(t, lines, 1+3+1)
-	require.Equal(t, "processes,capacity,load,recovered,goodput", lines[0])
 }
 
 func TestTables(t *testing.T) {

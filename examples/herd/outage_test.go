@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outages returns the results of 5000 clients. Those without waits make too many requests for a test.
+// outages returns the results of 2500 clients. Those without waits make too many requests for a test.
 var outages = sync.OnceValue(func() map[string]*outage {
 	results := map[string]*outage{}
 	for _, s := range outageStrategies() {
 		if s.name != zeroBackOff {
-			c, o := newOutage(5000, s, 1)
+			c, o := newOutage(2500, s, 1)
 			c.run()
 			results[o.label()] = o
 		}
@@ -45,7 +45,7 @@ func TestOutageTotals(t *testing.T) {
 }
 
 func TestOutageStrategies(t *testing.T) {
-	const load = 50.0
+	const load = 25.0
 	results := outages()
 	for label, o := range results {
 		require.InDelta(t, load, float64(o.requests.sum(0, downSecond))/float64(downSecond), load/10, label)
@@ -86,7 +86,7 @@ func TestOutageZeroBackOff(t *testing.T) {
 // A process of 100 clients begins with tokens for 100 retries, and earns none during the outage. So
 // its requests are at most one for each operation, and 100 more.
 func TestOutageBudget(t *testing.T) {
-	const load = 50.0
+	const load = 25.0
 	results := outages()
 	o := results[fullBudget]
 	require.LessOrEqual(t, o.mean(), 3*load)
