@@ -40,6 +40,14 @@ func (c *config) runs(scenario string) bool {
 // errReported is returned for errors that the flag package has printed already.
 var errReported = errors.New("reported")
 
+// onlyFor holds the scenarios that a flag is for, if it is not for all.
+var onlyFor = map[string][]string{
+	"clients":   {"contention", "outage"},
+	"rates":     {"amplification"},
+	"processes": {"fleet"},
+	"capacity":  {"fleet", "amplification"},
+}
+
 func parse(args []string, stderr io.Writer) (config, error) {
 	c := config{
 		contentionClients: []int{10, 20, 50, 100},
@@ -59,14 +67,15 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	}
 	flags.StringVar(&c.scenario, "scenario", "all", "`which` to simulate: contention, outage, both of these, amplification, blip,\n"+
 		"fleet, retry-after or all")
-	clients := flags.String("clients", "", "`numbers` of clients, separated by commas: for the contention, or for the\n"+
-		"outage if that is the scenario (default 10,20,50,100 and 5000)")
-	rates := flags.String("rates", "", "failure `rates` for the amplification, separated by commas\n"+
-		"(default from 0 to 1 in steps of 0.05)")
-	processes := flags.String("processes", "", "`numbers` of processes for the fleet, separated by commas\n"+
-		"(default 1,10,100,300,1000)")
-	capacities := flags.String("capacity", "", "`capacities` of each process's budget for the fleet, separated by commas, or\n"+
-		"the one of the amplification if that is the scenario (default 500,50 and 500)")
+	var clients, capacities []int
+	flags.Func("clients", "`numbers` of clients, separated by commas: for the contention, or for the\n"+
+		"outage if that is the scenario (default 10,20,50,100 and 5000)", list(&clients, number(1_000_000)))
+	flags.Func("rates", "failure `rates` for the amplification, separated by commas\n"+
+		"(default from 0 to 1 in steps of 0.05)", list(&c.rates, rate))
+	flags.Func("processes", "`numbers` of processes for the fleet, separated by commas\n"+
+		"(default 1,10,100,300,1000)", list(&c.processes, number(100_000)))
+	flags.Func("capacity", "`capacities` of each process's budget for the fleet, separated by commas, or\n"+
+		"the one of the amplification if that is the scenario (default 500,50 and 500)", list(&capacities, number(1_000_000)))
 	flags.IntVar(&c.repeats, "runs", 100, "how many `runs` of the contention to take the mean of")
 	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
 	flags.BoolVar(&c.csv, "csv", false, "print the results, and nothing else, of the amplification as\n"+
@@ -89,12 +98,40 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	if !slices.Contains([]string{"contention", "outage", "both", "amplification", "blip", "fleet", "retry-after", "all"}, c.scenario) {
 		return c, fmt.Errorf("-scenario %q is not contention, outage, both, amplification, blip, fleet, retry-after or all", c.scenario)
 	}
-	if err := errors.Join(c.setClients(*clients), c.setRates(*rates),
-		c.setProcesses(*processes), c.setCapacities(*capacities)); err != nil {
+	var err error
+	flags.Visit(func(f *flag.Flag) {
+		if scenarios := onlyFor[f.Name]; scenarios != nil && !slices.ContainsFunc(scenarios, c.runs) {
+			err = fmt.Errorf("-%s is for the %s, not for -scenario %s", f.Name, strings.Join(scenarios, " and the "), c.scenario)
+		}
+	})
+	if err != nil {
 		return c, err
 	}
+	return c, c.check(clients, capacities)
+}
+
+// check sets what depends on several flags, and checks all that can be wrong about them.
+func (c *config) check(clients, capacities []int) error {
+	switch {
+	case clients == nil:
+	case c.scenario == "outage":
+		c.outageClients = clients
+	case slices.Max(clients) > 1000:
+		return fmt.Errorf("-clients %d: the contention takes 1000 at most; -scenario outage takes more", slices.Max(clients))
+	default:
+		c.contentionClients = clients
+	}
+	switch {
+	case capacities == nil:
+	case c.scenario != "amplification":
+		c.capacities = capacities
+	case len(capacities) > 1:
+		return errors.New("-capacity takes one number for the amplification")
+	default:
+		c.capacity = capacities[0]
+	}
 	if c.repeats < 1 || c.repeats > 100_000 {
-		return c, fmt.Errorf("-runs %d is not from 1 to 100000", c.repeats)
+		return fmt.Errorf("-runs %d is not from 1 to 100000", c.repeats)
 	}
 	if c.csv {
 		switch c.scenario {
@@ -102,89 +139,44 @@ func parse(args []string, stderr io.Writer) (config, error) {
 			c.scenario = "contention" // the only one that is printed
 		case "contention", "amplification", "fleet":
 		default:
-			return c, fmt.Errorf("-csv is for the contention, the amplification and the fleet, not for -scenario %s", c.scenario)
+			return fmt.Errorf("-csv is for the contention, the amplification and the fleet, not for -scenario %s", c.scenario)
 		}
 	}
-	return c, c.checkChart()
+	return c.checkChart()
 }
 
-// setClients parses the flag -clients, if it is not empty.
-func (c *config) setClients(list string) error {
-	switch {
-	case list == "":
-		return nil
-	case c.scenario == "outage":
-		return setNumbers(&c.outageClients, "clients", list, 1_000_000)
-	case c.runs("contention"):
-		return setNumbers(&c.contentionClients, "clients", list, 1000)
-	}
-	return fmt.Errorf("-clients is for the contention and the outage, not for -scenario %s", c.scenario)
-}
-
-// setProcesses parses the flag -processes, if it is not empty.
-func (c *config) setProcesses(list string) error {
-	switch {
-	case list == "":
-		return nil
-	case c.runs("fleet"):
-		return setNumbers(&c.processes, "processes", list, 100_000)
-	}
-	return fmt.Errorf("-processes is for the fleet, not for -scenario %s", c.scenario)
-}
-
-// setCapacities parses the flag -capacity, if it is not empty.
-func (c *config) setCapacities(list string) error {
-	switch {
-	case list == "":
-		return nil
-	case c.scenario == "amplification":
-		n, err := parseNumber("capacity", list, 1_000_000)
-		c.capacity = n
-		return err
-	case c.runs("fleet"):
-		return setNumbers(&c.capacities, "capacity", list, 1_000_000)
-	}
-	return fmt.Errorf("-capacity is for the fleet and the amplification, not for -scenario %s", c.scenario)
-}
-
-// setRates parses the flag -rates, if it is not empty.
-func (c *config) setRates(list string) error {
-	if list == "" {
-		return nil
-	}
-	if !c.runs("amplification") {
-		return fmt.Errorf("-rates is for the amplification, not for -scenario %s", c.scenario)
-	}
-	c.rates = nil
-	for _, field := range strings.Split(list, ",") {
-		rate, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
-		if err != nil || !(rate >= 0 && rate <= 1) {
-			return fmt.Errorf("-rates %q is not a rate from 0 to 1", field)
+// list returns a parser of values that are separated by commas.
+func list[T any](target *[]T, parse func(string) (T, error)) func(string) error {
+	return func(s string) error {
+		*target = nil
+		for _, field := range strings.Split(s, ",") {
+			v, err := parse(strings.TrimSpace(field))
+			if err != nil {
+				return err
+			}
+			*target = append(*target, v)
 		}
-		c.rates = append(c.rates, rate)
+		return nil
 	}
-	return nil
 }
 
-// setNumbers parses a flag's list of numbers from 1 to most.
-func setNumbers(target *[]int, name, list string, most int) error {
-	*target = nil
-	for _, field := range strings.Split(list, ",") {
-		n, err := parseNumber(name, field, most)
-		if err != nil {
-			return err
+// number returns a parser of numbers from 1 to most.
+func number(most int) func(string) (int, error) {
+	return func(s string) (int, error) {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > most {
+			return 0, fmt.Errorf("%q is not a number from 1 to %d", s, most)
 		}
-		*target = append(*target, n)
+		return n, nil
 	}
-	return nil
 }
 
-func parseNumber(name, field string, most int) (int, error) {
-	n, err := strconv.Atoi(strings.TrimSpace(field))
-	if err != nil || n < 1 || n > most {
-		return 0, fmt.Errorf("-%s %q is not a number from 1 to %d", name, field, most)
+func rate(s string) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v >= 0 && v <= 1) {
+		return 0, fmt.Errorf("%q is not a rate from 0 to 1", s)
 	}
-	return n, nil
+	return v, nil
 }
 
 // charts holds, for each scenario, what a chart can show.

@@ -66,35 +66,35 @@ func (s *svg) text(x, y float64, anchor, class, colour, text string) {
 		attributes += ` style="fill:` + colour + `"`
 	}
 	fmt.Fprintf(s, `<text x="%s" y="%s" text-anchor="%s"%s>%s</text>`+"\n",
-		number(x), number(y), anchor, attributes, html.EscapeString(text))
+		coordinate(x), coordinate(y), anchor, attributes, html.EscapeString(text))
 }
 
 func (s *svg) line(class string, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(s, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`+"\n",
-		class, number(x1), number(y1), number(x2), number(y2))
+		class, coordinate(x1), coordinate(y1), coordinate(x2), coordinate(y2))
 }
 
 // shade fills the rectangle from x1, y1 to x2, y2.
 func (s *svg) shade(x1, y1, x2, y2 float64) {
 	fmt.Fprintf(s, `<rect class="shade" x="%s" y="%s" width="%s" height="%s"/>`+"\n",
-		number(x1), number(y1), number(x2-x1), number(y2-y1))
+		coordinate(x1), coordinate(y1), coordinate(x2-x1), coordinate(y2-y1))
 }
 
 func (s *svg) curve(colour string, points [][2]float64) {
 	var path strings.Builder
 	for _, p := range points {
-		fmt.Fprintf(&path, " %s,%s", number(p[0]), number(p[1]))
+		fmt.Fprintf(&path, " %s,%s", coordinate(p[0]), coordinate(p[1]))
 	}
 	fmt.Fprintf(s, `<polyline class="curve" stroke="%s" points="%s"/>`+"\n", colour, path.String()[1:])
 }
 
 // point draws a measured point.
 func (s *svg) point(colour string, x, y float64) {
-	fmt.Fprintf(s, `<circle cx="%s" cy="%s" r="4" style="fill:%s"/>`+"\n", number(x), number(y), colour)
+	fmt.Fprintf(s, `<circle cx="%s" cy="%s" r="4" style="fill:%s"/>`+"\n", coordinate(x), coordinate(y), colour)
 }
 
-// number writes f with one decimal at most.
-func number(f float64) string { return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64) }
+// coordinate writes f with one decimal at most.
+func coordinate(f float64) string { return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64) }
 
 // short writes v with k or M for thousands and millions.
 func short(v float64) string {
