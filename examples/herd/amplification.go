@@ -17,11 +17,13 @@ const (
 	retries  = 3
 )
 
-func amplificationStrategies() []strategy {
+func amplificationStrategies(capacity int) []strategy {
+	three := limited(retries, immediate)
 	return []strategy{
-		{"no retries", grey, false, never},
-		{"three retries", red, false, limited(retries, immediate)},
-		{"three retries and a budget", teal, true, limited(retries, immediate)},
+		{name: noRetries, policy: never},
+		{name: threeRetries, policy: three},
+		{name: threeBudget, policy: three, budget: &backoff.Budget{Capacity: capacity}},
+		{name: threeCost14, policy: three, budget: &backoff.Budget{Capacity: capacity, RetryCost: 14}},
 	}
 }
 
@@ -30,21 +32,21 @@ type amplification struct {
 	strategy
 	rate     float64
 	requests float64 // for each operation, on average
+	failed   float64 // operations, as a share of all
 }
 
 var errFailed = errors.New("failed")
 
-// amplify returns the requests for each operation, if attempts fail at rate.
-func amplify(s strategy, rate float64, random *rand.Rand) float64 {
-	var budget backoff.Budget
+// amplify returns the requests for each operation and the share of operations that fail, if attempts
+// fail at rate.
+func amplify(s strategy, rate float64, random *rand.Rand) (requests, failed float64) {
 	policy := s.policy(&simClock{}, random)
-	if s.budgeted {
-		policy = backoff.WithBudget(policy, &budget)
+	if s.budget != nil {
+		policy = backoff.WithBudget(policy, s.newBudget())
 	}
-	requests := 0
 	for i := range settling + counted {
 		if i == settling {
-			requests = 0
+			requests, failed = 0, 0
 		}
 		policy.Reset()
 		for {
@@ -53,49 +55,60 @@ func amplify(s strategy, rate float64, random *rand.Rand) float64 {
 			if random.Float64() < rate {
 				err = errFailed
 			}
-			if next(policy, err) < 0 {
-				break
+			if next(policy, err) >= 0 {
+				continue
 			}
+			if err != nil {
+				failed++
+			}
+			break
 		}
 	}
-	return float64(requests) / counted
+	return requests / counted, failed / counted
 }
 
-// unlimitedRequests returns the expected requests for each operation without a budget.
-func unlimitedRequests(rate float64) float64 { return 1 + rate + rate*rate + rate*rate*rate }
-
 // runAmplification returns a row for each rate and each strategy.
-func runAmplification(rates []float64, seed uint64, p *progress) []amplification {
+func runAmplification(rates []float64, capacity int, seed uint64, p *progress) []amplification {
 	var rows []amplification
 	for _, rate := range rates {
-		for _, s := range amplificationStrategies() {
+		for _, s := range amplificationStrategies(capacity) {
 			rows = append(rows, amplification{strategy: s, rate: rate})
 		}
 	}
 	p.expect(len(rows))
 	parallel(len(rows), func(i int) {
-		random := rand.New(rand.NewPCG(seed, math.Float64bits(rows[i].rate)))
-		rows[i].requests = amplify(rows[i].strategy, rows[i].rate, random)
+		r := &rows[i]
+		r.requests, r.failed = amplify(r.strategy, r.rate, rand.New(rand.NewPCG(seed, math.Float64bits(r.rate))))
 		p.add(1)
 	})
 	return rows
 }
 
-func writeAmplification(w io.Writer, rows []amplification) {
-	fmt.Fprintf(w, "Amplification: requests for each operation, by the failure rate of an attempt\n\n")
-	fmt.Fprintf(w, "%-9s%12s%15s%16s%15s\n", "", "", "", "1 + p + p² + p³", "three retries")
-	fmt.Fprintf(w, "%-9s%12s%15s%16s%15s\n", "rate p", "no retries", "three retries", "", "and a budget")
-	for i := 0; i < len(rows); i += 3 {
-		rate := rows[i].rate
-		fmt.Fprintf(w, "%-9g%12.3f%15.3f%16.3f%15.3f\n",
-			rate, rows[i].requests, rows[i+1].requests, unlimitedRequests(rate), rows[i+2].requests)
+func writeAmplification(w io.Writer, rows []amplification, capacity int) {
+	strategies := len(amplificationStrategies(capacity))
+	fmt.Fprintf(w, "Amplification: requests for each operation, and operations that fail, with a Capacity of %d\n\n", capacity)
+	above, below := []string{"failure"}, []string{"rate"}
+	for range 2 {
+		above = append(above, "", "three", "and a", "at Retry-")
+		below = append(below, "no retries", "retries", "budget", "Cost 14")
 	}
-	fmt.Fprintln(w)
+	table := [][]string{above, below}
+	for i := 0; i < len(rows); i += strategies {
+		row := []string{fmt.Sprintf("%g", rows[i].rate)}
+		for _, r := range rows[i : i+strategies] {
+			row = append(row, fmt.Sprintf("%.3f", r.requests))
+		}
+		for _, r := range rows[i : i+strategies] {
+			row = append(row, fmt.Sprintf("%.2f %%", r.failed*100))
+		}
+		table = append(table, row)
+	}
+	writeTable(w, table)
 }
 
 func writeAmplificationCSV(w io.Writer, rows []amplification) {
 	fmt.Fprintln(w, "rate,requests,strategy")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%g,%.4f,%s\n", r.rate, r.requests, r.label)
+		fmt.Fprintf(w, "%g,%.4f,%s\n", r.rate, r.requests, r.name)
 	}
 }

@@ -16,6 +16,7 @@ const (
 	answerLatency = 100 * time.Millisecond
 	answerTimeout = time.Second
 	blipProcesses = 10
+	blipWindow    = 5 // seconds that a goodput is averaged over
 
 	blipStart = 30 * time.Second
 	blipEnd   = blipStart + 10*time.Second
@@ -24,22 +25,22 @@ const (
 
 func blipLoads() []float64 { return []float64{0.7, 0.8, 0.9} }
 
+// three returns the default policy with a jitter and a limit of three retries.
+func three(jitter backoff.Jitter) policyFunc {
+	return limited(retries, exponential(backoff.WithJitter(jitter)))
+}
+
 func blipStrategies() []strategy {
-	three := func(jitter backoff.Jitter) policyFunc {
-		return limited(retries, exponential(backoff.WithJitter(jitter)))
-	}
 	return []strategy{
-		{"no retries", grey, false, never},
-		{"immediate", red, false, limited(retries, immediate)},
-		{"default", orange, false, three(backoff.ProportionalJitter)},
-		{"full jitter", green, false, three(backoff.FullJitter)},
-		{"immediate, budget", pink, true, limited(retries, immediate)},
-		{"default, budget", blue, true, three(backoff.ProportionalJitter)},
-		{"full jitter, budget", teal, true, three(backoff.FullJitter)},
-		{"no jitter", "", false, three(backoff.NoJitter)},
-		{"equal jitter", "", false, three(backoff.EqualJitter)},
-		{"decorrelated jitter", "", false, three(backoff.DecorrelatedJitter)},
-		{"additive jitter", "", false, three(backoff.AdditiveJitter)},
+		{name: noRetries, policy: never},
+		{name: zeroBackOff, policy: limited(retries, immediate)},
+		{name: noJitter, policy: three(backoff.NoJitter)},
+		{name: proportional, policy: three(backoff.ProportionalJitter)},
+		{name: fullJitter, policy: three(backoff.FullJitter)},
+		{name: equalJitter, policy: three(backoff.EqualJitter)},
+		{name: decorrelated, policy: three(backoff.DecorrelatedJitter)},
+		{name: additive, policy: three(backoff.AdditiveJitter)},
+		{name: fullBudget, policy: three(backoff.FullJitter), budget: &backoff.Budget{}},
 	}
 }
 
@@ -55,20 +56,19 @@ type blip struct {
 var errTimeout = errors.New("timeout")
 
 // runBlip returns a result for each load and each strategy.
-func runBlip(loads []float64, seed uint64, p *progress) []*blip {
-	strategies := blipStrategies()
+func runBlip(strategies []strategy, loads []float64, seed uint64, p *progress) []*blip {
 	results := make([]*blip, len(loads)*len(strategies))
 	p.expect(len(results))
 	parallel(len(results), func(i int) {
-		results[i] = simulateBlip(strategies[i%len(strategies)], loads[i/len(strategies)], seed)
+		results[i] = simulateBlip(strategies[i%len(strategies)], blipProcesses, loads[i/len(strategies)], seed)
 		p.add(1)
 	})
 	return results
 }
 
-func simulateBlip(s strategy, load float64, seed uint64) *blip {
+func simulateBlip(s strategy, processes int, load float64, seed uint64) *blip {
 	b := &blip{strategy: s, load: load}
-	c := newCrowd(s, blipProcesses, seed)
+	c := newCrowd(s, processes, seed)
 	// The service works through its queue in order, whether or not the client still waits. So it is
 	// known at once when it will have done a request: at idle, when all before it are done, plus
 	// its own work.
@@ -97,7 +97,7 @@ func simulateBlip(s strategy, load float64, seed uint64) *blip {
 	arrivals := rand.New(rand.NewPCG(seed, 0)) // the same for all strategies
 	c.arrivals(arrivals, load*serviceRate, blipClose, func() {
 		b.begun.add(int(c.clock.now / time.Second))
-		c.begin(arrivals.IntN(blipProcesses))
+		c.begin(arrivals.IntN(processes))
 	})
 	c.run()
 	return b
@@ -109,42 +109,47 @@ func (b *blip) goodput(first, end int) float64 {
 	return float64(b.good.sum(first, end)) / float64(b.begun.sum(first, end))
 }
 
-// recovery returns how many seconds after the blip the goodput, averaged over window seconds, is back
-// for good at 90 % or more. It reports false if it never is.
+// recovery returns how many seconds after the blip the goodput is back for good at 90 % or more. It
+// reports false if it never is.
 func (b *blip) recovery() (int, bool) {
-	const window = 5
 	first, last := int(blipEnd/time.Second), int(blipClose/time.Second)
-	for second := last - window; second >= first; second-- {
-		if b.goodput(second, second+window) < 0.9 {
-			return second + 1 - first, second < last-window
+	for second := last - blipWindow; second >= first; second-- {
+		if b.goodput(second, second+blipWindow) < 0.9 {
+			return second + 1 - first, second < last-blipWindow
 		}
 	}
 	return 0, true
 }
 
+// verdict returns the recovery in words.
+func (b *blip) verdict() string {
+	if after, ok := b.recovery(); ok {
+		return fmt.Sprintf("%d s", after)
+	}
+	return "never"
+}
+
+// last returns the goodput of the last minute.
+func (b *blip) last() float64 {
+	end := int(blipClose / time.Second)
+	return b.goodput(end-60, end)
+}
+
 func writeBlip(w io.Writer, results []*blip, loads []float64) {
-	fmt.Fprintf(w, "Blip: a service without capacity for 10 s, by its load before; goodput in the fifth minute after\n")
-	strategies := len(blipStrategies())
-	fmt.Fprintf(w, "\n%-22s", "")
+	fmt.Fprintf(w, "Blip: a service without capacity for 10 s, by its load before; goodput in the fifth minute after\n\n")
+	above, below := []string{""}, []string{""}
 	for _, load := range loads {
-		fmt.Fprintf(w, "%21s", fmt.Sprintf("%.0f %% load", load*100))
+		above = append(above, "", fmt.Sprintf("%.0f %% load", load*100))
+		below = append(below, "recovered", "goodput")
 	}
-	fmt.Fprintf(w, "\n%-22s", "")
-	for range loads {
-		fmt.Fprintf(w, "%11s%10s", "recovered", "goodput")
-	}
-	fmt.Fprintln(w)
-	last := int(blipClose / time.Second)
+	rows := [][]string{above, below}
+	strategies := len(results) / len(loads)
 	for s := range strategies {
-		fmt.Fprintf(w, "%-22s", results[s].label)
+		row := []string{results[s].label()}
 		for i := s; i < len(results); i += strategies {
-			verdict := "never"
-			if after, ok := results[i].recovery(); ok {
-				verdict = fmt.Sprintf("%d s", after)
-			}
-			fmt.Fprintf(w, "%11s%8.0f %%", verdict, results[i].goodput(last-60, last)*100)
+			row = append(row, results[i].verdict(), fmt.Sprintf("%.0f %%", results[i].last()*100))
 		}
-		fmt.Fprintln(w)
+		rows = append(rows, row)
 	}
-	fmt.Fprintln(w)
+	writeTable(w, rows)
 }

@@ -16,12 +16,13 @@ import (
 
 func TestCharts(t *testing.T) {
 	for args, words := range map[string][]string{
-		"-scenario contention -runs 2 -clients 10,20":                {"writes", "clients", "decorrelated"},
-		"-scenario contention -runs 2 -clients 30,2,200 -chart time": {"seconds", "200"},
-		"-csv -runs 2 -clients 5,5":                                  {"writes", "proportional"},
-		"-scenario outage -clients 2000":                             {"full jitter, 2 min, budget", "recovered", "down"},
+		"-scenario contention -runs 2 -clients 10,20":                {"calls", "clients", decorrelated},
+		"-scenario contention -runs 2 -clients 30,2,100 -chart time": {"time (s)", "100"},
+		"-csv -runs 2 -clients 5,5":                                  {"calls", proportional},
+		"-scenario outage -clients 20":                               {fullBudget, "recovers", "down"},
 		"-scenario outage -clients 1 -chart rate":                    {"1 clients"},
-		"-scenario amplification -rates 0.9,0.1":                     {"with a budget", "failure rate"},
+		"-scenario amplification -rates 0.9,0.1":                     {"a budget", "failure rate"},
+		"-scenario amplification -rates 0.9,0.1 -chart failed":       {"RetryCost 14", "(%)"},
 	} {
 		file := filepath.Join(t.TempDir(), "chart.svg")
 		output(t, args+" -svg "+file)
@@ -38,6 +39,7 @@ func checkSVG(t *testing.T, picture string) {
 	t.Helper()
 	require.NotContains(t, picture, "NaN")
 	require.NotContains(t, picture, "Inf")
+	require.Regexp(t, `<title id="title">[^<]+</title>\s<desc id="description">[^<]+\.</desc>`, picture)
 	decoder, texts := xml.NewDecoder(strings.NewReader(picture)), 0
 	for {
 		token, err := decoder.Token()
@@ -63,15 +65,17 @@ func checkSVG(t *testing.T, picture string) {
 }
 
 func TestSVGEscape(t *testing.T) {
-	s := newSVG(10)
+	s := newSVG(10, "a & b", "<b>")
 	s.text(1, 2, "start", "", "", "<a & b>")
-	require.Contains(t, s.close(), "&lt;a &amp; b&gt;")
+	for _, text := range []string{"<title id=\"title\">a &amp; b</title>", "&lt;b&gt;</desc>", "&lt;a &amp; b&gt;</text>"} {
+		require.Contains(t, s.close(), text)
+	}
 }
 
 // Text and curves must stand out on white and on black: 4.5 is what WCAG 2 asks for.
 func TestContrast(t *testing.T) {
 	require.Contains(t, style, grey)
-	for _, colour := range []string{grey, red, orange, green, teal, blue, purple, pink} {
+	for _, colour := range []string{grey, red, orange, green, teal, blue, purple, pink, olive} {
 		rgb, err := strconv.ParseUint(colour[1:], 16, 32)
 		require.NoError(t, err)
 		luminance := 0.0
@@ -89,8 +93,9 @@ func TestContrast(t *testing.T) {
 }
 
 func TestSpread(t *testing.T) {
-	require.Equal(t, []float64{50, 10, 90}, spread([]float64{50, 10, 90}, 17, 0, 100), "far enough apart")
-	moved := spread([]float64{97, 98, 40, 99}, 17, 0, 100)
+	sizes := []float64{17, 17, 17, 17}
+	require.Equal(t, []float64{50, 10, 90}, spread([]float64{50, 10, 90}, sizes, 0, 100), "far enough apart")
+	moved := spread([]float64{97, 98, 40, 99}, sizes, 0, 100)
 	require.Equal(t, 40.0, moved[2])
 	require.GreaterOrEqual(t, moved[1]-moved[0], 16.9)
 	require.GreaterOrEqual(t, moved[3]-moved[1], 16.9)
@@ -108,6 +113,25 @@ func TestScale(t *testing.T) {
 		require.Equal(t, want, ticks)
 		require.Equal(t, 300.0, s.at(0))
 		require.InDelta(t, 0, s.at(ticks[len(ticks)-1]), 1e-9)
+	}
+}
+
+func TestLogarithmicScale(t *testing.T) {
+	s, ticks := logarithmic(0.38, 63, 300, 0)
+	require.InDeltaSlice(t, []float64{0.2, 0.5, 1, 2, 5, 10, 20, 50, 100}, ticks, 1e-9)
+	require.InDelta(t, 300, s.at(0.2), 1e-9)
+	require.InDelta(t, 0, s.at(100), 1e-9)
+	require.InDelta(t, s.at(1)-s.at(10), s.at(10)-s.at(100), 1e-9)
+	_, ticks = logarithmic(1, 1, 300, 0)
+	require.InDeltaSlice(t, []float64{1, 2}, ticks, 1e-9)
+}
+
+func TestWrap(t *testing.T) {
+	for label, want := range map[string][]string{
+		"no retries": {"no retries"}, decorrelated: {decorrelated}, threeBudget: {"three retries and", "a budget"},
+		threeCost14: {"three retries at", "RetryCost 14"},
+	} {
+		require.Equal(t, want, wrap(label))
 	}
 }
 

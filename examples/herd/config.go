@@ -8,18 +8,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"example.com/backoff"
 )
 
 // config is what the flags say.
 type config struct {
-	scenario          string
-	contentionClients []int
-	outageClients     []int
-	rates             []float64
-	repeats           int
-	seed              uint64
-	csv               bool
-	svg, chart        string
+	scenario              string
+	contentionClients     []int
+	outageClients         []int
+	rates                 []float64
+	capacity              int // of the amplification
+	processes, capacities []int
+	repeats               int
+	seed                  uint64
+	csv                   bool
+	svg, chart            string
 }
 
 // runs reports whether c asks for a scenario.
@@ -36,8 +40,22 @@ func (c *config) runs(scenario string) bool {
 // errReported is returned for errors that the flag package has printed already.
 var errReported = errors.New("reported")
 
+// onlyFor holds the scenarios that a flag is for, if it is not for all.
+var onlyFor = map[string][]string{
+	"clients":   {"contention", "outage"},
+	"rates":     {"amplification"},
+	"processes": {"fleet"},
+	"capacity":  {"fleet", "amplification"},
+}
+
 func parse(args []string, stderr io.Writer) (config, error) {
-	c := config{contentionClients: []int{10, 20, 50, 100}, outageClients: []int{100_000}}
+	c := config{
+		contentionClients: []int{10, 20, 50, 100},
+		outageClients:     []int{5000},
+		capacity:          backoff.DefaultBudgetCapacity,
+		processes:         []int{1, 10, 100, 300, 1000},
+		capacities:        []int{500, 50},
+	}
 	for i := range 21 {
 		c.rates = append(c.rates, float64(i)/20)
 	}
@@ -48,20 +66,27 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		flags.PrintDefaults()
 	}
 	flags.StringVar(&c.scenario, "scenario", "all", "`which` to simulate: contention, outage, both of these, amplification, blip,\n"+
-		"retry-after or all")
-	clients := flags.String("clients", "", "`numbers` of clients, separated by commas: for the contention, or for the\n"+
-		"outage if that is the scenario (default 10,20,50,100 and 100000)")
-	rates := flags.String("rates", "", "failure `rates` for the amplification, separated by commas\n"+
-		"(default from 0 to 1 in steps of 0.05)")
+		"fleet, retry-after or all")
+	var clients, capacities []int
+	flags.Func("clients", "`numbers` of clients, separated by commas: for the contention, or for the\n"+
+		"outage if that is the scenario (default 10,20,50,100 and 5000)", list(&clients, number(1_000_000)))
+	flags.Func("rates", "failure `rates` for the amplification, separated by commas\n"+
+		"(default from 0 to 1 in steps of 0.05)", list(&c.rates, rate))
+	flags.Func("processes", "`numbers` of processes for the fleet, separated by commas\n"+
+		"(default 1,10,100,300,1000)", list(&c.processes, number(100_000)))
+	flags.Func("capacity", "`capacities` of each process's budget for the fleet, separated by commas, or\n"+
+		"the one of the amplification if that is the scenario (default 500,50 and 500)", list(&capacities, number(1_000_000)))
 	flags.IntVar(&c.repeats, "runs", 100, "how many `runs` of the contention to take the mean of")
 	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
 	flags.BoolVar(&c.csv, "csv", false, "print the results, and nothing else, of the amplification as\n"+
-		"rate,requests,strategy if that is the scenario; else of the contention as\n"+
-		"clients,time,calls,algorithm, the time in ms")
+		"rate,requests,strategy if that is the scenario; of the fleet as\n"+
+		"processes,capacity,load,recovered,goodput, the recovery in seconds, empty if it takes\n"+
+		"more than 300; else of the contention as clients,time,calls,algorithm, the time in ms")
 	flags.StringVar(&c.svg, "svg", "", "write a chart to this `file`")
 	flags.StringVar(&c.chart, "chart", "", "`what` the chart shows: calls or time (by clients, of the contention), rate (requests\n"+
-		"per second, of the outage), requests (by failure rate, of the amplification) or\n"+
-		"goodput (over time, of the blip) (default: the scenario's first chart)")
+		"per second, of the outage), requests or failed (by failure rate, of the\n"+
+		"amplification), goodput (over time, of the blip) or recovery (by what the buckets\n"+
+		"hold, of the fleet) (default: the scenario's first chart)")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return c, err
 	} else if err != nil {
@@ -70,75 +95,88 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	if flags.NArg() > 0 {
 		return c, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if !slices.Contains([]string{"contention", "outage", "both", "amplification", "blip", "retry-after", "all"}, c.scenario) {
-		return c, fmt.Errorf("-scenario %q is not contention, outage, both, amplification, blip, retry-after or all", c.scenario)
+	if !slices.Contains([]string{"contention", "outage", "both", "amplification", "blip", "fleet", "retry-after", "all"}, c.scenario) {
+		return c, fmt.Errorf("-scenario %q is not contention, outage, both, amplification, blip, fleet, retry-after or all", c.scenario)
 	}
-	if err := c.setClients(*clients); err != nil {
+	var err error
+	flags.Visit(func(f *flag.Flag) {
+		if scenarios := onlyFor[f.Name]; scenarios != nil && !slices.ContainsFunc(scenarios, c.runs) {
+			err = fmt.Errorf("-%s is for the %s, not for -scenario %s", f.Name, strings.Join(scenarios, " and the "), c.scenario)
+		}
+	})
+	if err != nil {
 		return c, err
 	}
-	if err := c.setRates(*rates); err != nil {
-		return c, err
+	return c, c.check(clients, capacities)
+}
+
+// check sets what depends on several flags, and checks all that can be wrong about them.
+func (c *config) check(clients, capacities []int) error {
+	switch {
+	case clients == nil:
+	case c.scenario == "outage":
+		c.outageClients = clients
+	case slices.Max(clients) > 1000:
+		return fmt.Errorf("-clients %d: the contention takes 1000 at most; -scenario outage takes more", slices.Max(clients))
+	default:
+		c.contentionClients = clients
+	}
+	switch {
+	case capacities == nil:
+	case c.scenario != "amplification":
+		c.capacities = capacities
+	case len(capacities) > 1:
+		return errors.New("-capacity takes one number for the amplification")
+	default:
+		c.capacity = capacities[0]
 	}
 	if c.repeats < 1 || c.repeats > 100_000 {
-		return c, fmt.Errorf("-runs %d is not from 1 to 100000", c.repeats)
+		return fmt.Errorf("-runs %d is not from 1 to 100000", c.repeats)
 	}
 	if c.csv {
 		switch c.scenario {
 		case "all", "both":
 			c.scenario = "contention" // the only one that is printed
-		case "contention", "amplification":
+		case "contention", "amplification", "fleet":
 		default:
-			return c, fmt.Errorf("-csv is for the contention and the amplification, not for -scenario %s", c.scenario)
+			return fmt.Errorf("-csv is for the contention, the amplification and the fleet, not for -scenario %s", c.scenario)
 		}
 	}
-	return c, c.checkChart()
+	return c.checkChart()
 }
 
-// setClients parses the flag -clients, if it is not empty.
-func (c *config) setClients(list string) error {
-	if list == "" {
+// list returns a parser of values that are separated by commas.
+func list[T any](target *[]T, parse func(string) (T, error)) func(string) error {
+	return func(s string) error {
+		*target = nil
+		for _, field := range strings.Split(s, ",") {
+			v, err := parse(strings.TrimSpace(field))
+			if err != nil {
+				return err
+			}
+			*target = append(*target, v)
+		}
 		return nil
 	}
-	target, most := &c.contentionClients, 1000
-	switch {
-	case c.scenario == "outage":
-		target, most = &c.outageClients, 1_000_000
-	case !c.runs("contention"):
-		return fmt.Errorf("-clients is for the contention and the outage, not for -scenario %s", c.scenario)
-	}
-	*target = nil
-	for _, field := range strings.Split(list, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(field))
-		switch {
-		case err != nil || n < 1:
-			return fmt.Errorf("-clients %q: %q is not a number of clients", list, field)
-		case n > most && c.scenario != "outage":
-			return fmt.Errorf("-clients %d: the contention takes %d at most; -scenario outage takes more", n, most)
-		case n > most:
-			return fmt.Errorf("-clients %d: the outage takes %d at most", n, most)
-		}
-		*target = append(*target, n)
-	}
-	return nil
 }
 
-// setRates parses the flag -rates, if it is not empty.
-func (c *config) setRates(list string) error {
-	if list == "" {
-		return nil
-	}
-	if !c.runs("amplification") {
-		return fmt.Errorf("-rates is for the amplification, not for -scenario %s", c.scenario)
-	}
-	c.rates = nil
-	for _, field := range strings.Split(list, ",") {
-		rate, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
-		if err != nil || !(rate >= 0 && rate <= 1) {
-			return fmt.Errorf("-rates %q: %q is not a rate from 0 to 1", list, field)
+// number returns a parser of numbers from 1 to most.
+func number(most int) func(string) (int, error) {
+	return func(s string) (int, error) {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 || n > most {
+			return 0, fmt.Errorf("%q is not a number from 1 to %d", s, most)
 		}
-		c.rates = append(c.rates, rate)
+		return n, nil
 	}
-	return nil
+}
+
+func rate(s string) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(v >= 0 && v <= 1) {
+		return 0, fmt.Errorf("%q is not a rate from 0 to 1", s)
+	}
+	return v, nil
 }
 
 // charts holds, for each scenario, what a chart can show.
@@ -146,9 +184,10 @@ var charts = map[string][]string{
 	"contention":    {"calls", "time"},
 	"outage":        {"rate"},
 	"both":          {"calls", "time", "rate"},
-	"amplification": {"requests"},
+	"amplification": {"requests", "failed"},
 	"blip":          {"goodput"},
-	"all":           {"calls", "time", "rate", "requests", "goodput"},
+	"fleet":         {"recovery"},
+	"all":           {"calls", "time", "rate", "requests", "failed", "goodput", "recovery"},
 }
 
 // checkChart sets the default of -chart, and checks that there will be the data for it.
@@ -159,7 +198,7 @@ func (c *config) checkChart() error {
 	case c.svg == "":
 		return nil
 	case !slices.Contains(charts["all"], c.chart) && c.chart != "":
-		return fmt.Errorf("-chart %q is not calls, time, rate, requests or goodput", c.chart)
+		return fmt.Errorf("-chart %q is not one of %s", c.chart, strings.Join(charts["all"], ", "))
 	case len(possible) == 0:
 		return fmt.Errorf("there is no chart of -scenario %s", c.scenario)
 	case c.chart == "":

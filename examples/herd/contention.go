@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"example.com/backoff"
@@ -19,24 +20,24 @@ const (
 )
 
 // competitor is a strategy for the contention, with its name in the CSV: that of the published
-// figures, where they have it. A strategy without a name is left out of the CSV.
+// figures, where they have it. A strategy without one is left out of the CSV and the charts.
 type competitor struct {
-	name string
+	published string
 	strategy
 }
 
 func competitors() []competitor {
 	return []competitor{
-		{"None", strategy{"no backoff", red, false, immediate}},
+		{"None", strategy{name: zeroBackOff, policy: immediate}},
 		// The published program counts attempts from 1, so that its first interval is the base, doubled.
-		{"Exponential", strategy{"no jitter", blue, false, doubling(backoff.NoJitter, 2*base)}},
-		{"Proportional", strategy{"proportional", orange, false, doubling(backoff.ProportionalJitter, 2*base)}},
-		{"Additive", strategy{"additive", pink, false, doubling(backoff.AdditiveJitter, 2*base)}},
-		{"EqualJitter", strategy{"equal", purple, false, doubling(backoff.EqualJitter, 2*base)}},
-		{"FullJitter", strategy{"full", green, false, doubling(backoff.FullJitter, 2*base)}},
+		{"Exponential", strategy{name: noJitter, policy: doubling(backoff.NoJitter, 2*base)}},
+		{"Proportional", strategy{name: proportional, policy: doubling(backoff.ProportionalJitter, 2*base)}},
+		{"Additive", strategy{name: additive, policy: doubling(backoff.AdditiveJitter, 2*base)}},
+		{"EqualJitter", strategy{name: equalJitter, policy: doubling(backoff.EqualJitter, 2*base)}},
+		{"FullJitter", strategy{name: fullJitter, policy: doubling(backoff.FullJitter, 2*base)}},
 		// Its decorrelated jitter starts with the base itself as the previous wait.
-		{"Decorr", strategy{"decorrelated", teal, false, doubling(backoff.DecorrelatedJitter, base)}},
-		{"", strategy{"no retries", "", false, never}},
+		{"Decorr", strategy{name: decorrelated, policy: doubling(backoff.DecorrelatedJitter, base)}},
+		{"", strategy{name: noRetries, policy: never}},
 	}
 }
 
@@ -161,41 +162,41 @@ func writeContention(w io.Writer, rows []contention, runs int) {
 	if runs == 1 {
 		plural = ""
 	}
-	fmt.Fprintf(w, "Contention: clients that update one row, mean of %d run%s\n", runs, plural)
-	writePivot(w, "calls", rows, func(r contention) string { return fmt.Sprintf("%.0f", r.calls) })
-	writePivot(w, "time (s)", rows, func(r contention) string { return fmt.Sprintf("%.2f", r.time/1000) })
+	fmt.Fprintf(w, "Contention: clients that update one row, mean of %d run%s\n\n", runs, plural)
+	writePivot(w, "calls by clients", rows, func(r contention) string { return fmt.Sprintf("%.0f", r.calls) })
+	writePivot(w, "time (s) by clients", rows, func(r contention) string { return fmt.Sprintf("%.2f", r.time/1000) })
 	for _, r := range rows {
 		if r.updates < r.clients*runs {
-			fmt.Fprintf(w, "\n%s: of %d clients, %.2f update the row", r.label, r.clients, float64(r.updates)/float64(runs))
+			fmt.Fprintf(w, "%s: of %d clients, %.2f update the row\n", r.label(), r.clients, float64(r.updates)/float64(runs))
 		}
 	}
-	fmt.Fprintln(w)
 	fmt.Fprintln(w)
 }
 
 func writePivot(w io.Writer, title string, rows []contention, cell func(contention) string) {
 	strategies := len(competitors())
-	fmt.Fprintf(w, "\n%-16s", title)
+	head := []string{title}
 	for i := 0; i < len(rows); i += strategies {
-		fmt.Fprintf(w, "%9d", rows[i].clients)
+		head = append(head, strconv.Itoa(rows[i].clients))
 	}
-	fmt.Fprintln(w, " clients")
+	table := [][]string{head}
 	for s := range strategies {
-		fmt.Fprintf(w, "%-16s", rows[s].label)
+		row := []string{rows[s].label()}
 		for i := s; i < len(rows); i += strategies {
-			fmt.Fprintf(w, "%9s", cell(rows[i]))
+			row = append(row, cell(rows[i]))
 		}
-		fmt.Fprintln(w)
+		table = append(table, row)
 	}
+	writeTable(w, table)
 }
 
 // writeContentionCSV uses the columns and names of the published figures.
 func writeContentionCSV(w io.Writer, rows []contention) {
 	fmt.Fprintln(w, "clients,time,calls,algorithm")
 	for _, r := range rows {
-		if r.name == "" {
+		if r.published == "" {
 			continue
 		}
-		fmt.Fprintf(w, "%d,%.0f,%.1f,%s\n", r.clients, r.time, r.calls, r.name)
+		fmt.Fprintf(w, "%d,%.0f,%.1f,%s\n", r.clients, r.time, r.calls, r.published)
 	}
 }

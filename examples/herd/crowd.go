@@ -17,10 +17,10 @@ func (c *simClock) Now() time.Time { return time.Unix(0, 0).Add(c.now) }
 // either ends itself or waits and sends it again, as its policy says.
 type crowd struct {
 	strategy
-	clock     simClock
-	random    *rand.Rand
-	processes []backoff.Budget // one for each, if the strategy is budgeted
-	queue     events[*operation]
+	clock   simClock
+	random  *rand.Rand
+	budgets []*backoff.Budget // of the processes, if the strategy has a budget
+	queue   events[*operation]
 
 	// serve is called for each request, and returns the time until its client learns the outcome.
 	serve func() (time.Duration, error)
@@ -38,8 +38,10 @@ type operation struct {
 
 func newCrowd(s strategy, processes int, seed uint64) *crowd {
 	c := &crowd{strategy: s, random: rand.New(rand.NewPCG(seed, 1)), queue: &wheel[*operation]{}}
-	if s.budgeted {
-		c.processes = make([]backoff.Budget, processes)
+	if s.budget != nil {
+		for range processes {
+			c.budgets = append(c.budgets, s.newBudget())
+		}
 	}
 	return c
 }
@@ -67,8 +69,8 @@ func (c *crowd) arrivals(random *rand.Rand, rate float64, end time.Duration, f f
 // begin starts an operation now, in a process.
 func (c *crowd) begin(process int) {
 	policy := c.policy(&c.clock, c.random)
-	if c.budgeted {
-		policy = backoff.WithBudget(policy, &c.processes[process])
+	if c.budget != nil {
+		policy = backoff.WithBudget(policy, c.budgets[process])
 	}
 	policy.Reset()
 	c.send(&operation{policy: policy})

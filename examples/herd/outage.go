@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"example.com/backoff"
@@ -19,7 +20,6 @@ const (
 	oneInNotices = 10 // one client in so many begins an operation when the service goes down
 	perProcess   = 100
 	patience     = 2 * time.Minute
-	handTries    = 10
 
 	down    = 30 * time.Second
 	back    = down + 60*time.Second
@@ -29,20 +29,22 @@ const (
 )
 
 func outageStrategies() []strategy {
+	limit := backoff.WithMaxElapsedTime(patience)
 	patient := func(jitter backoff.Jitter) policyFunc {
-		return exponential(backoff.WithJitter(jitter), backoff.WithMaxElapsedTime(patience))
+		return exponential(backoff.WithJitter(jitter), limit)
 	}
 	return []strategy{
-		{"no retries", grey, false, never},
-		{"immediate retries", red, false, limited(handTries-1, immediate)},
-		{"default", orange, false, exponential()},
-		{"no jitter, 2 min", blue, false, patient(backoff.NoJitter)},
-		{"default, 2 min", purple, false, patient(backoff.ProportionalJitter)},
-		{"full jitter, 2 min", green, false, patient(backoff.FullJitter)},
-		{"full jitter, 2 min, budget", teal, true, patient(backoff.FullJitter)},
-		{"equal jitter, 2 min", "", false, patient(backoff.EqualJitter)},
-		{"decorrelated jitter, 2 min", "", false, patient(backoff.DecorrelatedJitter)},
-		{"additive jitter, 2 min", "", false, patient(backoff.AdditiveJitter)},
+		{name: noRetries, policy: never},
+		// With a Clock, as exponential sets it, an InitialInterval of 0 means no waits.
+		{name: zeroBackOff, policy: exponential(backoff.WithInitialInterval(0), limit)},
+		{name: noJitter, policy: patient(backoff.NoJitter)},
+		{name: proportional, policy: patient(backoff.ProportionalJitter)},
+		{name: proportional, note: "15 min", policy: exponential()},
+		{name: fullJitter, policy: patient(backoff.FullJitter)},
+		{name: equalJitter, policy: patient(backoff.EqualJitter)},
+		{name: decorrelated, policy: patient(backoff.DecorrelatedJitter)},
+		{name: additive, policy: patient(backoff.AdditiveJitter)},
+		{name: fullBudget, policy: patient(backoff.FullJitter), budget: &backoff.Budget{}},
 	}
 }
 
@@ -77,14 +79,22 @@ func (o *outage) mean() float64 {
 }
 
 // recovery returns how many seconds after its return the service last failed more than 1 % of a
-// second's requests.
-func (o *outage) recovery() int {
+// second's requests. It reports false if it still does when the last operations begin.
+func (o *outage) recovery() (int, bool) {
 	for i := len(o.failed) - 1; i >= backSecond; i-- {
 		if o.failed[i]*100 > o.requests[i] {
-			return i + 1 - backSecond
+			return i + 1 - backSecond, i+1 < int(closing/time.Second)
 		}
 	}
-	return 0
+	return 0, true
+}
+
+// verdict returns the recovery in words.
+func (o *outage) verdict() string {
+	if after, ok := o.recovery(); ok {
+		return fmt.Sprintf("%d s", after)
+	}
+	return "never"
 }
 
 var errDown = errors.New("down")
@@ -129,31 +139,38 @@ func newOutage(clients int, s strategy, seed uint64) (*crowd, *outage) {
 	return c, o
 }
 
-// runOutage returns a result for each strategy. All of them get the same operations.
-func runOutage(clients int, seed uint64, p *progress) []*outage {
+// runOutage returns, for each number of clients, a result for each strategy. All of them get the same
+// operations.
+func runOutage(clients []int, seed uint64, p *progress) [][]*outage {
 	strategies := outageStrategies()
-	results := make([]*outage, len(strategies))
-	p.expect(len(strategies))
-	parallel(len(strategies), func(i int) {
-		c, o := newOutage(clients, strategies[i], seed)
+	all := make([][]*outage, len(clients))
+	for i := range all {
+		all[i] = make([]*outage, len(strategies))
+	}
+	p.expect(len(clients) * len(strategies))
+	parallel(len(clients)*len(strategies), func(i int) {
+		n, s := i/len(strategies), i%len(strategies)
+		c, o := newOutage(clients[n], strategies[s], seed)
 		c.run()
-		results[i] = o
+		all[n][s] = o
 		p.add(1)
 	})
-	return results
+	return all
 }
 
-func writeOutage(w io.Writer, results []*outage) {
-	first := results[0]
-	fmt.Fprintf(w, "Outage: 60 s, under %g requests/s from %d clients, %d operations in all\n\n",
-		first.load(), first.clients, first.operations)
-	fmt.Fprintf(w, "%-28s%12s%13s%14s%11s%10s%9s\n",
-		"", "requests/s", "over steady", "worst second", "recovered", "lost", "lost")
-	fmt.Fprintf(w, "%-28s%12s%13s%14s%11s%10s%9s\n",
-		"", "while down", "load", "requests", "after", "", "of all")
-	for _, o := range results {
-		fmt.Fprintf(w, "%-28s%12.0f%12.1f×%14d%9d s%10d%7.1f %%\n", o.label,
-			o.mean(), o.mean()/o.load(), o.peak(), o.recovery(), o.lost, o.lostShare())
+func writeOutage(w io.Writer, all [][]*outage) {
+	for _, results := range all {
+		first := results[0]
+		fmt.Fprintf(w, "Outage: 60 s, under %g requests/s from %d clients, %d operations in all\n\n",
+			first.load(), first.clients, first.operations)
+		table := [][]string{
+			{"", "requests/s", "over", "worst", "recovered", "", ""},
+			{"", "while down", "steady", "second", "after", "lost", "lost"},
+		}
+		for _, o := range results {
+			table = append(table, []string{o.label(), fmt.Sprintf("%.0f", o.mean()), fmt.Sprintf("%.1f×", o.mean()/o.load()),
+				strconv.Itoa(o.peak()), o.verdict(), strconv.Itoa(o.lost), fmt.Sprintf("%.1f %%", o.lostShare())})
+		}
+		writeTable(w, table)
 	}
-	fmt.Fprintln(w)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"example.com/backoff"
@@ -10,20 +11,22 @@ import (
 
 // The parameters of the retry-after. The package comment explains the model.
 const (
-	overloadClients  = 10_000
-	overloadCapacity = 1000.0 // requests per second
-	serverWait       = 10 * time.Second
-	tick             = 100 * time.Millisecond // of the counts
+	overloadClients = 10_000
+	overload        = 10 // the clients over the requests that the service can answer per second
+	serverWait      = 10 * time.Second
+	tick            = 100 * time.Millisecond // of the counts
 )
 
 func retryAfterStrategies() []strategy {
-	full := backoff.WithJitter(backoff.FullJitter)
+	const from10 = "InitialInterval 10 s"
+	full, initial := backoff.WithJitter(backoff.FullJitter), backoff.WithInitialInterval(serverWait)
 	return []strategy{
-		{"no retries", "", false, looped(never)},
-		{"to the nanosecond", "", false, looped(immediate)},
-		{"default", "", false, looped(exponential())},
-		{"full jitter", "", false, looped(exponential(full))},
-		{"full jitter from 10 s", "", false, looped(exponential(full, backoff.WithInitialInterval(serverWait)))},
+		{name: noRetries, policy: looped(never)},
+		{name: zeroBackOff, policy: looped(immediate)},
+		{name: proportional, policy: looped(exponential())},
+		{name: proportional, note: from10, policy: looped(exponential(initial))},
+		{name: fullJitter, policy: looped(exponential(full))},
+		{name: fullJitter, note: from10, policy: looped(exponential(full, initial))},
 	}
 }
 
@@ -34,34 +37,34 @@ type retryAfter struct {
 	accepted counts // those of them that it answers
 }
 
-func runRetryAfter(seed uint64, p *progress) []*retryAfter {
+func runRetryAfter(clients int, seed uint64, p *progress) []*retryAfter {
 	strategies := retryAfterStrategies()
 	results := make([]*retryAfter, len(strategies))
 	p.expect(len(strategies))
 	parallel(len(strategies), func(i int) {
-		results[i] = simulateRetryAfter(strategies[i], seed)
+		results[i] = simulateRetryAfter(strategies[i], clients, seed)
 		p.add(1)
 	})
 	return results
 }
 
-func simulateRetryAfter(s strategy, seed uint64) *retryAfter {
+func simulateRetryAfter(s strategy, clients int, seed uint64) *retryAfter {
 	r := &retryAfter{strategy: s}
 	c := newCrowd(s, 0, seed)
-	service := newLimiter(overloadCapacity)
-	overload := backoff.RetryAfter(errRefused, serverWait)
+	service := newLimiter(float64(clients) / overload)
+	wait := backoff.RetryAfter(errRefused, serverWait)
 	c.serve = func() (time.Duration, error) {
 		now := int(c.clock.now / tick)
 		r.requests.add(now)
 		took := normal(c.random, attemptMean, attemptDev)
 		if !service.accepts(c.clock.now) {
-			return took, overload
+			return took, wait
 		}
 		r.accepted.add(now)
 		return took, nil
 	}
 	c.ended = func(error) {}
-	for range overloadClients {
+	for range clients {
 		c.begin(0)
 	}
 	c.run()
@@ -78,17 +81,17 @@ func (r *retryAfter) peak(ticks int) int {
 	return most
 }
 
-func writeRetryAfter(w io.Writer, results []*retryAfter) {
-	fmt.Fprintf(w, "Retry-After: %d clients at once, %g requests/s, the rest told to wait for 10 s\n\n",
-		overloadClients, overloadCapacity)
-	fmt.Fprintf(w, "%-24s%15s%15s%12s%13s%12s\n",
-		"", "after 10 s", "after 10 s", "requests", "served", "last served")
-	fmt.Fprintf(w, "%-24s%15s%15s%12s%13s%12s\n",
-		"", "worst second", "worst 100 ms", "in all", "of 10000", "after")
-	for _, r := range results {
-		fmt.Fprintf(w, "%-24s%15d%15d%12d%13d%10.0f s\n", r.label, r.peak(10), r.peak(1),
-			r.requests.sum(0, len(r.requests)), r.accepted.sum(0, len(r.accepted)),
-			(time.Duration(len(r.accepted)) * tick).Seconds())
+func writeRetryAfter(w io.Writer, results []*retryAfter, clients int) {
+	fmt.Fprintf(w, "Retry-After: %d clients at once, %d requests/s, the rest told to wait for 10 s\n\n",
+		clients, clients/overload)
+	table := [][]string{
+		{"", "worst", "worst", "requests", "served", "last"},
+		{"", "second", "100 ms", "in all", fmt.Sprint("of ", clients), "served"},
 	}
-	fmt.Fprintln(w)
+	for _, r := range results {
+		table = append(table, []string{r.label(), strconv.Itoa(r.peak(10)), strconv.Itoa(r.peak(1)),
+			strconv.Itoa(r.requests.sum(0, len(r.requests))), strconv.Itoa(r.accepted.sum(0, len(r.accepted))),
+			fmt.Sprintf("%.0f s", (time.Duration(len(r.accepted)) * tick).Seconds())})
+	}
+	writeTable(w, table)
 }

@@ -9,28 +9,33 @@ import (
 )
 
 func TestRetryAfterWaits(t *testing.T) {
+	const clients = 1000
 	results := map[string]*retryAfter{}
-	all := runRetryAfter(1, newProgress("", nil))
+	all := runRetryAfter(clients, 1, newProgress("", nil))
 	var table bytes.Buffer
-	writeRetryAfter(&table, all)
-	require.Regexp(t, `(?m)^to the nanosecond +9900 +\d+ +\d+ +10000 +\d+ s$`, table.String())
+	writeRetryAfter(&table, all, clients)
+	require.Regexp(t, `(?m)^ZeroBackOff +990 +\d+ +\d+ +1000 +\d+ s$`, table.String())
 	for _, r := range all {
-		results[r.label] = r
-		require.Equal(t, overloadClients, r.requests[0], r.label)
-		require.Zero(t, r.requests.sum(1, int(serverWait/tick)), "%s: before the server's wait is over", r.label)
+		results[r.label()] = r
+		require.Equal(t, clients, r.requests[0], r.label())
+		require.Zero(t, r.requests.sum(1, int(serverWait/tick)), "%s: before the server's wait is over", r.label())
 	}
 	for label, r := range results {
-		if label == "no retries" {
-			require.Equal(t, overloadClients, total(r.requests))
+		if label == noRetries {
+			require.Equal(t, clients, total(r.requests))
 			require.Equal(t, r.requests[0]/100, total(r.accepted))
 			continue
 		}
-		require.Equal(t, overloadClients, total(r.accepted), label)
+		require.Equal(t, clients, total(r.accepted), label)
 	}
-	exact := results["to the nanosecond"]
-	require.Equal(t, overloadClients-total(results["no retries"].accepted), exact.peak(10))
-	require.Less(t, results["default"].peak(1), exact.peak(1)*2/3)
-	require.Less(t, results["full jitter from 10 s"].peak(10), exact.peak(10)/5)
+	exact := results[zeroBackOff]
+	require.Equal(t, clients-total(results[noRetries].accepted), exact.peak(10))
+	for _, name := range []string{proportional, fullJitter} {
+		// They are spread over one interval: half a second at first.
+		require.Less(t, results[name].peak(1), exact.peak(1)*2/3)
+		require.Equal(t, exact.peak(10), results[name].peak(10))
+		require.Less(t, results[name+", InitialInterval 10 s"].peak(10), exact.peak(10)/8)
+	}
 }
 
 // A capacity of 100 requests per second is what answers and a tenth of the refusals add up to.

@@ -8,11 +8,60 @@ import (
 	"example.com/backoff"
 )
 
-// strategy is a way to retry. Without a colour it is not in the charts.
+// The names of the strategies in tables, charts and the documentation: those of the library, where it
+// has one.
+const (
+	noRetries    = "no retries"
+	zeroBackOff  = "ZeroBackOff"
+	noJitter     = "NoJitter"
+	proportional = "ProportionalJitter" // the library's default policy
+	fullJitter   = "FullJitter"
+	equalJitter  = "EqualJitter"
+	decorrelated = "DecorrelatedJitter"
+	additive     = "AdditiveJitter"
+	fullBudget   = "FullJitter and a budget"
+
+	// Of the amplification, in which nothing depends on the waits.
+	threeRetries = "three retries"
+	threeBudget  = "three retries and a budget"
+	threeCost14  = "three retries at RetryCost 14"
+)
+
+// colours holds the colour of each strategy in charts.
+var colours = map[string]string{
+	noRetries:    grey,
+	zeroBackOff:  red,
+	noJitter:     blue,
+	proportional: orange,
+	fullJitter:   green,
+	equalJitter:  purple,
+	decorrelated: teal,
+	additive:     pink,
+	fullBudget:   olive,
+	threeRetries: red,
+	threeBudget:  olive,
+	threeCost14:  purple,
+}
+
+// strategy is a way to retry.
 type strategy struct {
-	label, colour string
-	budgeted      bool // each process has a Budget
-	policy        policyFunc
+	name   string
+	note   string // what differs from the scenario's other strategies
+	policy policyFunc
+	budget *backoff.Budget // what that of each process is like, if it has one
+}
+
+// label returns the name with the note.
+func (s strategy) label() string {
+	if s.note == "" {
+		return s.name
+	}
+	return s.name + ", " + s.note
+}
+
+// newBudget returns a full budget.
+func (s strategy) newBudget() *backoff.Budget {
+	return &backoff.Budget{Capacity: s.budget.Capacity, RetryCost: s.budget.RetryCost}
 }
 
 // policyFunc returns a new policy, for one operation.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"testing"
 
@@ -8,6 +9,27 @@ import (
 
 	"example.com/backoff"
 )
+
+// Each strategy has a name from the one list, and strategies in the same chart differ in colour.
+func TestStrategyNames(t *testing.T) {
+	contention := []strategy{}
+	for _, c := range competitors() {
+		contention = append(contention, c.strategy)
+	}
+	for _, strategies := range [][]strategy{contention, outageStrategies(), amplificationStrategies(1), blipStrategies(), retryAfterStrategies()} {
+		labels, drawn := map[string]bool{}, map[string]string{}
+		for _, s := range strategies {
+			require.Contains(t, colours, s.name)
+			require.False(t, labels[s.label()], s.label())
+			labels[s.label()] = true
+			drawn[colours[s.name]] = cmp.Or(drawn[colours[s.name]], s.name)
+			require.Equal(t, s.name, drawn[colours[s.name]], "one colour for two")
+		}
+	}
+	for j := backoff.ProportionalJitter; j <= backoff.AdditiveJitter; j++ {
+		require.Contains(t, colours, j.String())
+	}
+}
 
 // A policy behaves the same under next and in a loop of the library, and so does its budget.
 func TestNextReference(t *testing.T) {

@@ -19,6 +19,7 @@ const (
 	blue   = "#1371ec"
 	purple = "#9553e1"
 	pink   = "#d3308f"
+	olive  = "#767a00"
 )
 
 const style = `<style>
@@ -27,7 +28,6 @@ text{font:14px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fil
 .label{font-weight:600}
 .grid{stroke:#70767c;stroke-opacity:.3}
 .axis{stroke:#70767c}
-.mark{stroke:#70767c;stroke-dasharray:4 3}
 .shade{fill:#70767c;fill-opacity:.18}
 .curve{fill:none;stroke-width:2;stroke-linejoin:round}
 </style>
@@ -40,10 +40,13 @@ const width = 460
 // svg is a picture in the making. Its background is transparent.
 type svg struct{ strings.Builder }
 
-func newSVG(height int) *svg {
+// newSVG begins a picture. The title and the description are for those who cannot see it.
+func newSVG(height int, title, description string) *svg {
 	s := &svg{}
-	fmt.Fprintf(s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d">`+"\n",
-		width, height, width*4/3, height*4/3)
+	fmt.Fprintf(s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" `+
+		`role="img" aria-labelledby="title description">`+"\n", width, height, width*4/3, height*4/3)
+	fmt.Fprintf(s, `<title id="title">%s</title>`+"\n"+`<desc id="description">%s</desc>`+"\n",
+		html.EscapeString(title), html.EscapeString(description))
 	s.WriteString(style)
 	return s
 }
@@ -63,30 +66,35 @@ func (s *svg) text(x, y float64, anchor, class, colour, text string) {
 		attributes += ` style="fill:` + colour + `"`
 	}
 	fmt.Fprintf(s, `<text x="%s" y="%s" text-anchor="%s"%s>%s</text>`+"\n",
-		number(x), number(y), anchor, attributes, html.EscapeString(text))
+		coordinate(x), coordinate(y), anchor, attributes, html.EscapeString(text))
 }
 
 func (s *svg) line(class string, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(s, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`+"\n",
-		class, number(x1), number(y1), number(x2), number(y2))
+		class, coordinate(x1), coordinate(y1), coordinate(x2), coordinate(y2))
 }
 
 // shade fills the rectangle from x1, y1 to x2, y2.
 func (s *svg) shade(x1, y1, x2, y2 float64) {
 	fmt.Fprintf(s, `<rect class="shade" x="%s" y="%s" width="%s" height="%s"/>`+"\n",
-		number(x1), number(y1), number(x2-x1), number(y2-y1))
+		coordinate(x1), coordinate(y1), coordinate(x2-x1), coordinate(y2-y1))
 }
 
 func (s *svg) curve(colour string, points [][2]float64) {
 	var path strings.Builder
 	for _, p := range points {
-		fmt.Fprintf(&path, " %s,%s", number(p[0]), number(p[1]))
+		fmt.Fprintf(&path, " %s,%s", coordinate(p[0]), coordinate(p[1]))
 	}
 	fmt.Fprintf(s, `<polyline class="curve" stroke="%s" points="%s"/>`+"\n", colour, path.String()[1:])
 }
 
-// number writes f with one decimal at most.
-func number(f float64) string { return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64) }
+// point draws a measured point.
+func (s *svg) point(colour string, x, y float64) {
+	fmt.Fprintf(s, `<circle cx="%s" cy="%s" r="4" style="fill:%s"/>`+"\n", coordinate(x), coordinate(y), colour)
+}
+
+// coordinate writes f with one decimal at most.
+func coordinate(f float64) string { return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64) }
 
 // short writes v with k or M for thousands and millions.
 func short(v float64) string {
@@ -100,10 +108,16 @@ func short(v float64) string {
 }
 
 // scale maps values from low to high to places from start to end.
-type scale struct{ low, high, start, end float64 }
+type scale struct {
+	low, high, start, end float64
+	logarithmic           bool
+}
 
 // at returns the place of v.
 func (s scale) at(v float64) float64 {
+	if s.logarithmic {
+		return s.start + (s.end-s.start)*math.Log(v/s.low)/math.Log(s.high/s.low)
+	}
 	return s.start + (s.end-s.start)*(v-s.low)/(s.high-s.low)
 }
 
@@ -120,5 +134,23 @@ func fromZero(most, start, end float64) (scale, []float64) {
 	for i := 0.0; i < math.Ceil(most/step)+1; i++ {
 		ticks = append(ticks, i*step)
 	}
-	return scale{0, ticks[len(ticks)-1], start, end}, ticks
+	return scale{low: 0, high: ticks[len(ticks)-1], start: start, end: end}, ticks
+}
+
+// logarithmic returns a logarithmic scale with round ends for values from least to most, and its
+// ticks: 1, 2 and 5 times powers of ten.
+func logarithmic(least, most, start, end float64) (scale, []float64) {
+	var ticks []float64
+	for power := math.Floor(math.Log10(least)); ; power++ {
+		for _, digit := range []float64{1, 2, 5} {
+			v := digit * math.Pow(10, power)
+			if v <= least {
+				ticks = nil // a lower end than needed
+			}
+			ticks = append(ticks, v)
+			if v >= most && len(ticks) > 1 {
+				return scale{ticks[0], v, start, end, true}, ticks
+			}
+		}
+	}
 }

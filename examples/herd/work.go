@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 )
 
 // parallel calls f for each number below n, on as many goroutines as there are processors.
@@ -24,6 +25,24 @@ func parallel(n int, f func(int)) {
 		}()
 	}
 	workers.Wait()
+}
+
+// writeTable writes rows of cells, of which the first is a name, and an empty line after them.
+func writeTable(w io.Writer, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		fmt.Fprintf(w, "%-*s", widths[0], row[0])
+		for i, cell := range row[1:] {
+			fmt.Fprintf(w, "%*s", widths[i+1]+2, cell)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w)
 }
 
 // progress says how far the work is, on a terminal, once it has taken longer than a second. Any

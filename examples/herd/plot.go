@@ -1,0 +1,182 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// plot is a chart of curves over a common axis, with their names at their right ends.
+type plot struct {
+	title, unit, axis string
+	ticks             []float64 // of the horizontal axis, from its low to its high end
+	logarithmic       bool      // the vertical axis
+	curves            []curve
+}
+
+type curve struct {
+	label, colour string
+	points        [][2]float64 // from left to right
+	dots          [][2]float64 // beside the curve
+}
+
+func (p plot) draw() string {
+	const height, left, top, bottom = 340, 50, 70, 290
+	right, least, most := 380.0, p.curves[0].points[0][1], 0.0
+	labels := make([][]string, len(p.curves))
+	description := "Horizontal: " + p.axis + ". Vertical: " + p.unit + ". Highest values: "
+	for i, c := range p.curves {
+		labels[i] = wrap(c.label)
+		for _, line := range labels[i] {
+			right = min(right, width-12-8.5*float64(len(line))) // leaves space for a wide font
+		}
+		highest := 0.0
+		for _, point := range c.points {
+			least, highest = min(least, point[1]), max(highest, point[1])
+		}
+		most = max(most, highest)
+		description += fmt.Sprintf("%s %.4g, ", c.label, highest)
+	}
+	x := scale{low: p.ticks[0], high: p.ticks[len(p.ticks)-1], start: left, end: right}
+	y, ticks := fromZero(most, bottom, top)
+	if p.logarithmic {
+		y, ticks = logarithmic(least, most, bottom, top)
+	}
+
+	s := newSVG(height, p.title, strings.TrimSuffix(description, ", ")+".")
+	p.axes(s, x, y, ticks)
+	var ends, sizes []float64
+	for i, c := range p.curves {
+		var places [][2]float64
+		for _, point := range c.points {
+			places = append(places, [2]float64{x.at(point[0]), y.at(point[1])})
+		}
+		s.curve(c.colour, places)
+		for _, dot := range c.dots {
+			s.point(c.colour, x.at(dot[0]), y.at(dot[1]))
+		}
+		ends = append(ends, places[len(places)-1][1])
+		sizes = append(sizes, 18*float64(len(labels[i])))
+	}
+	for i, place := range spread(ends, sizes, top, bottom) {
+		c := p.curves[i]
+		for k, line := range labels[i] {
+			s.text(x.at(c.points[len(c.points)-1][0])+8, place+5+18*float64(k)-sizes[i]/2+9, "start", "label", c.colour, line)
+		}
+	}
+	return s.close()
+}
+
+// axes draws the titles, the grid and the axes.
+func (p plot) axes(s *svg, x, y scale, ticks []float64) {
+	s.text(8, 20, "start", "title", "", p.title)
+	s.text(8, 44, "start", "", "", p.unit)
+	for _, v := range ticks {
+		s.line("grid", x.start, y.at(v), x.end, y.at(v))
+		s.text(x.start-6, y.at(v)+5, "end", "", "", short(v))
+	}
+	s.line("axis", x.start, y.start, x.end, y.start)
+	free := 0.0 // where the next tick may be
+	for _, v := range p.ticks {
+		if x.at(v) >= free {
+			s.text(x.at(v), y.start+18, "middle", "", "", short(v))
+			free = x.at(v) + 32
+		}
+	}
+	s.text((x.start+x.end)/2, y.start+40, "middle", "", "", p.axis)
+}
+
+// wrap returns the lines of a label.
+func wrap(label string) []string {
+	if at := strings.LastIndex(label[:min(len(label), 18)], " "); len(label) > 18 && at > 0 {
+		return []string{label[:at], label[at+1:]}
+	}
+	return []string{label}
+}
+
+// spread moves places from top to bottom that are nearer to each other than their sizes allow, and
+// keeps their order.
+func spread(places, sizes []float64, top, bottom float64) []float64 {
+	order := make([]int, len(places))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(places[a], places[b]) })
+	moved := slices.Clone(places)
+	for range 200 { // more than enough for the few labels of a chart to settle
+		for k := 1; k < len(order); k++ {
+			above, below := &moved[order[k-1]], &moved[order[k]]
+			gap := (sizes[order[k-1]] + sizes[order[k]]) / 2
+			if excess := gap - (*below - *above); excess > 0 {
+				*above = max(top, *above-excess/2)
+				*below = min(bottom, *below+excess/2)
+			}
+		}
+	}
+	return moved
+}
+
+// panels is a chart with a curve over time for each strategy, one above the other. What exceeds the
+// panels is cut off, and its peak is written beside it.
+type panels struct {
+	title, unit, axis string
+	from, to, tick    int        // of the horizontal axis, in seconds
+	down              [2]float64 // a stretch of it, drawn grey
+	most              float64    // of the vertical axis
+	panels            []panel
+}
+
+type panel struct {
+	strategy
+	lost    string // at its right, if it is set; else the verdict is there
+	verdict string // of its recovery
+	points  [][2]float64
+}
+
+func (p panels) draw() string {
+	const left, right, top, high, gap = 50, 444, 90, 64, 42
+	bottom := float64(top + len(p.panels)*(high+gap) - gap)
+	x := scale{low: float64(p.from), high: float64(p.to), start: left, end: right}
+	description := "Horizontal: " + p.axis + ". Vertical: " + p.unit + ". "
+	for _, one := range p.panels {
+		description += one.label() + ": " + one.verdict + ". "
+	}
+	s := newSVG(int(bottom)+52, p.title, strings.TrimSpace(description))
+	s.text(8, 20, "start", "title", "", p.title)
+	s.text(8, 44, "start", "", "", p.unit)
+	for i, one := range p.panels {
+		above := float64(top + i*(high+gap))
+		y, ticks := fromZero(p.most, above+high, above)
+		s.shade(x.at(p.down[0]), above, x.at(p.down[1]), above+high)
+		for _, v := range ticks {
+			s.line("grid", left, y.at(v), right, y.at(v))
+		}
+		s.text(left-6, above+5, "end", "", "", short(y.high))
+		s.text(left-6, above+high+5, "end", "", "", "0")
+		s.text(left, above-9, "start", "label", colours[one.name], one.label())
+		s.text(right, above-9, "end", "", "", cmp.Or(one.lost, one.verdict))
+		if one.lost != "" {
+			s.text(right-4, above+15, "end", "", "", one.verdict)
+		}
+		var points [][2]float64
+		cut, peak := 0.0, 0.0 // where the curve leaves the panel, and how far it goes
+		for _, point := range one.points {
+			if point[1] > y.high && cut == 0 {
+				cut = x.at(point[0])
+			}
+			peak = max(peak, point[1])
+			points = append(points, [2]float64{x.at(point[0]), y.at(min(point[1], y.high))})
+		}
+		if cut > 0 {
+			s.text(cut+8, above+15, "start", "", "", "up to "+short(peak))
+		}
+		s.curve(colours[one.name], points)
+	}
+	for v := p.from / p.tick * p.tick; v <= p.to; v += p.tick {
+		s.text(x.at(float64(v)), bottom+18, "middle", "", "", strconv.Itoa(v))
+	}
+	s.text((left+right)/2, bottom+40, "middle", "", "", p.axis)
+	return s.close()
+}
