@@ -3,6 +3,9 @@ package bench_test
 import (
 	"context"
 	"errors"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +26,7 @@ var (
 )
 
 // migrations are calls as programs write them for v5, v6 and v7 of cenkalti/backoff, and what to
-// write instead.
+// write instead. docs/migrating.md shows them; TestMigratingPage holds the two equal.
 var migrations = []struct {
 	name             string
 	v5, v6, v7, here func(r run) (any, error)
@@ -414,4 +417,22 @@ func TestMigratingErrors(t *testing.T) {
 	require.Same(t, errBusy, c.run(t, func(r run) (any, error) {
 		return nil, backoff.Retry(func() error { return backoff.Permanent(r.do()) }, r.b)
 	}).err)
+}
+
+// Each line of code in the page's table stands in this file.
+func TestMigratingPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/migrating.md")
+	require.NoError(t, err)
+	source, err := os.ReadFile("migrating_test.go")
+	require.NoError(t, err)
+	plain := regexp.MustCompile(`\b(v[567]|backoff|r)\.`).ReplaceAllString(string(source), "")
+	plain = regexp.MustCompile(`\bb[567]\b`).ReplaceAllString(plain, "b")
+	_, table, found := strings.Cut(string(page), "| v5, v6, v7 | here |")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	lines := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(table, -1)
+	require.Greater(t, len(lines), 2*len(migrations))
+	for _, line := range lines {
+		require.Contains(t, plain, line[1])
+	}
 }
