@@ -66,7 +66,8 @@ func TestPageBlocks(t *testing.T) {
 	})
 	for path, text := range markdown(t) {
 		for _, block := range goBlock.FindAllStringSubmatch(text, -1) {
-			require.Contains(t, sources.String(), "\n"+indentation.ReplaceAllString(block[1], ""), path)
+			plain := "\n" + indentation.ReplaceAllString(block[1], "")
+			require.True(t, strings.Contains(sources.String(), plain), "%s: %s", path, block[1])
 		}
 	}
 }
@@ -153,7 +154,7 @@ func TestPageNames(t *testing.T) {
 	})
 	for path, text := range markdown(t) {
 		for _, name := range regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)[A-Z]\w+`).FindAllString(text, -1) {
-			require.Contains(t, tests.String(), "func "+name+"(", "%s names it", path)
+			require.True(t, strings.Contains(tests.String(), "func "+name+"("), "%s names %s", path, name)
 		}
 	}
 }
