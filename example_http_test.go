@@ -25,8 +25,8 @@ func fetchPage(ctx context.Context, client *http.Client, url string) (string, er
 			return "", err
 		}
 		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		if response.StatusCode == http.StatusOK {
+		if response.StatusCode < 300 {
+			body, err := io.ReadAll(response.Body)
 			return string(body), err
 		}
 		err = errors.New(response.Status)

@@ -9,57 +9,34 @@ import (
 	"example.com/backoff"
 )
 
-// session is a connection that ended: how long it held, and why it ended.
-type session struct {
-	held time.Duration
-	err  error
+// keepConnected reconnects until ctx ends, or until connect returns nil.
+func keepConnected(ctx context.Context, connect func(context.Context) error) (err error) {
+	policy := backoff.WithContext(backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0)), ctx)
+	for range backoff.Attempts(policy, &err) {
+		start := time.Now()
+		err = connect(ctx) // returns when the connection has ended
+		if time.Since(start) > time.Minute {
+			policy.Reset() // it was healthy: start over with the first wait
+		}
+	}
+	return err
 }
 
-// This loop keeps a connection open for as long as the program runs. It never
-// gives up. After a connection that held for a while it Resets its policy, so
-// that the next attempt comes after the first interval again.
+// This loop keeps a connection open for as long as the program runs. It never gives up.
 func Example_reconnect() {
 	ctx, shutDown := context.WithCancel(context.Background())
 	defer shutDown()
 
-	sessions := []session{
-		{0, errors.New("connection refused")},
-		{0, errors.New("connection refused")},
-		{time.Hour, errors.New("connection lost")},
-		{0, errors.New("connection refused")},
-	}
-	// connect stands for a client that opens a connection and reads from it
-	// until it ends.
-	connect := func() session {
-		s := sessions[0]
-		if sessions = sessions[1:]; len(sessions) == 0 {
+	attempts := 0
+	connect := func(context.Context) error {
+		if attempts++; attempts == 2 {
 			shutDown() // in a real program, a signal does it
 		}
-		return s
+		return errors.New("connection refused")
 	}
-
-	policy := backoff.WithContext(backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(time.Millisecond),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxElapsedTime(0),      // never give up
-		backoff.WithRandomizationFactor(0), // for the output only
-	), ctx)
-
-	notify := func(err error, wait time.Duration) {
-		fmt.Printf("%v; next attempt in %v\n", err, wait)
-	}
-
-	err := backoff.RetryNotify(func() error {
-		s := connect()
-		if s.held >= time.Minute {
-			policy.Reset()
-		}
-		return s.err
-	}, policy, notify)
-	fmt.Println(err)
+	fmt.Println(keepConnected(ctx, connect))
+	fmt.Println(attempts, "attempts")
 	// Output:
-	// connection refused; next attempt in 1ms
-	// connection refused; next attempt in 2ms
-	// connection lost; next attempt in 1ms
 	// context canceled: connection refused
+	// 2 attempts
 }

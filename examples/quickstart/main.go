@@ -1,25 +1,64 @@
-// Quickstart retries a flaky call for at most ten seconds.
+// Quickstart fetches a page from a server that is busy at first.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"time"
 
 	"example.com/backoff"
 )
 
+func fetch(ctx context.Context, url string) (string, error) {
+	get := func() (string, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return "", backoff.Permanent(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return "", err
+		}
+		defer response.Body.Close()
+		if response.StatusCode < 300 {
+			body, err := io.ReadAll(response.Body)
+			return string(body), err
+		}
+		err = errors.New(response.Status)
+		if !backoff.RetryableStatus(response.StatusCode) { // 4xx, but for 408 and 429
+			return "", backoff.Permanent(err)
+		}
+		wait, _ := backoff.ParseRetryAfter(response.Header.Get("Retry-After"), time.Now())
+		return "", backoff.RetryAfter(err, min(wait, time.Minute)) // a minute at most
+	}
+	b := backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 5), ctx)
+	return backoff.RetryNotifyWithData(get, b, func(err error, wait time.Duration) {
+		log.Printf("%v; next attempt in %v", err, wait.Round(time.Millisecond))
+	})
+}
+
 func main() {
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		switch requests++; requests {
+		case 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case 2:
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		default:
+			fmt.Fprint(w, "hello")
+		}
+	}))
+	defer server.Close()
+
+	log.SetFlags(0)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-
-	calls := 0
-	answer, err := backoff.RetryWithData(func() (string, error) {
-		if calls++; calls < 3 {
-			return "", errors.New("busy")
-		}
-		return "hello", nil
-	}, backoff.WithContext(backoff.NewExponentialBackOff(), ctx))
-	fmt.Println(answer, err, "after", calls, "calls")
+	fmt.Println(fetch(ctx, server.URL))
 }

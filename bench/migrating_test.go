@@ -1,0 +1,438 @@
+package bench_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v5 "github.com/cenkalti/backoff/v5"
+	v6 "github.com/cenkalti/backoff/v6"
+	v7 "github.com/cenkalti/backoff/v7"
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+)
+
+var (
+	errBusy     = errors.New("busy")
+	errShutdown = errors.New("shutting down")
+	errTime     = errors.New("out of time")
+	errTries    = errors.New("out of tries")
+)
+
+// migrations are calls as programs write them for v5, v6 and v7 of cenkalti/backoff, and what to
+// write instead. docs/migrating.md shows them; TestMigratingPage holds the two equal.
+var migrations = []struct {
+	name             string
+	v5, v6, v7, here func(r run) (any, error)
+}{
+	{
+		"a policy",
+		func(r run) (any, error) { return v5.Retry(r.ctx, r.op, v5.WithBackOff(r.b5)) },
+		func(r run) (any, error) { return v6.Retry(r.ctx, r.op, v6.WithBackOff(r.b6)) },
+		func(r run) (any, error) { return v7.Retry(r.ctx, r.op, v7.WithBackOff(r.b7)) },
+		func(r run) (any, error) { return backoff.RetryWithData(r.op, backoff.WithContext(r.b, r.ctx)) },
+	},
+	{
+		"no value",
+		func(r run) (any, error) {
+			return v5.Retry(r.ctx, func() (any, error) { return nil, r.do() }, v5.WithBackOff(r.b5))
+		},
+		func(r run) (any, error) {
+			return v6.Retry(r.ctx, func() (any, error) { return nil, r.do() }, v6.WithBackOff(r.b6))
+		},
+		func(r run) (any, error) {
+			return v7.Retry(r.ctx, func() (any, error) { return nil, r.do() }, v7.WithBackOff(r.b7))
+		},
+		func(r run) (any, error) { return nil, backoff.Retry(r.do, backoff.WithContext(r.b, r.ctx)) },
+	},
+	{
+		"attempts",
+		func(r run) (any, error) { return v5.Retry(r.ctx, r.op, v5.WithBackOff(r.b5), v5.WithMaxTries(5)) },
+		func(r run) (any, error) { return v6.Retry(r.ctx, r.op, v6.WithBackOff(r.b6), v6.WithMaxTries(5)) },
+		func(r run) (any, error) { return v7.Retry(r.ctx, r.op, v7.WithBackOff(r.b7), v7.WithMaxTries(5)) },
+		func(r run) (any, error) {
+			return backoff.RetryWithData(r.op, backoff.WithContext(backoff.WithMaxRetries(r.b, 4), r.ctx))
+		},
+	},
+	{
+		"any number of attempts",
+		func(r run) (any, error) { return v5.Retry(r.ctx, r.op, v5.WithBackOff(r.b5), v5.WithMaxTries(0)) },
+		func(r run) (any, error) { return v6.Retry(r.ctx, r.op, v6.WithBackOff(r.b6), v6.WithMaxTries(0)) },
+		func(r run) (any, error) { return v7.Retry(r.ctx, r.op, v7.WithBackOff(r.b7), v7.WithMaxTries(0)) },
+		func(r run) (any, error) { return backoff.RetryWithData(r.op, backoff.WithContext(r.b, r.ctx)) },
+	},
+	{
+		"notifications",
+		func(r run) (any, error) { return v5.Retry(r.ctx, r.op, v5.WithBackOff(r.b5), v5.WithNotify(r.notify)) },
+		func(r run) (any, error) { return v6.Retry(r.ctx, r.op, v6.WithBackOff(r.b6), v6.WithNotify(r.notify)) },
+		func(r run) (any, error) { return v7.Retry(r.ctx, r.op, v7.WithBackOff(r.b7), v7.WithNotify(r.notify)) },
+		func(r run) (any, error) {
+			return backoff.RetryNotifyWithData(r.op, backoff.WithContext(r.b, r.ctx), r.notify)
+		},
+	},
+	{
+		"time",
+		func(r run) (any, error) {
+			return v5.Retry(r.ctx, r.op, v5.WithBackOff(r.b5), v5.WithMaxElapsedTime(time.Hour))
+		},
+		func(r run) (any, error) {
+			return v6.Retry(r.ctx, r.op, v6.WithBackOff(r.b6), v6.WithMaxElapsedTime(time.Hour))
+		},
+		func(r run) (any, error) {
+			return v7.Retry(r.ctx, r.op, v7.WithBackOff(r.b7), v7.WithMaxElapsedTime(time.Hour))
+		},
+		func(r run) (any, error) {
+			r.b.MaxElapsedTime = time.Hour
+			return backoff.RetryWithData(r.op, backoff.WithContext(r.b, r.ctx))
+		},
+	},
+	{
+		"time of another policy",
+		func(r run) (any, error) {
+			return v5.Retry(r.ctx, r.op, v5.WithBackOff(v5.NewConstantBackOff(time.Minute)))
+		},
+		func(r run) (any, error) {
+			return v6.Retry(r.ctx, r.op, v6.WithBackOff(v6.NewConstantBackOff(time.Minute)))
+		},
+		func(r run) (any, error) {
+			return v7.Retry(r.ctx, r.op, v7.WithBackOff(v7.NewConstantBackOff(time.Minute)))
+		},
+		func(r run) (any, error) {
+			b := &timeLimit{BackOff: backoff.NewConstantBackOff(time.Minute), limit: 15 * time.Minute}
+			return backoff.RetryWithData(r.op, backoff.WithContext(b, r.ctx))
+		},
+	},
+	{
+		"another policy for any time",
+		func(r run) (any, error) {
+			b := v5.NewConstantBackOff(time.Minute)
+			return v5.Retry(r.ctx, r.op, v5.WithBackOff(b), v5.WithMaxElapsedTime(0))
+		},
+		func(r run) (any, error) {
+			b := v6.NewConstantBackOff(time.Minute)
+			return v6.Retry(r.ctx, r.op, v6.WithBackOff(b), v6.WithMaxElapsedTime(0))
+		},
+		func(r run) (any, error) {
+			b := v7.NewConstantBackOff(time.Minute)
+			return v7.Retry(r.ctx, r.op, v7.WithBackOff(b), v7.WithMaxElapsedTime(0))
+		},
+		func(r run) (any, error) {
+			b := backoff.NewConstantBackOff(time.Minute)
+			return backoff.RetryWithData(r.op, backoff.WithContext(b, r.ctx))
+		},
+	},
+	{
+		"which limit",
+		nil,
+		func(r run) (any, error) {
+			n, err := v6.Retry(r.ctx, r.op, v6.WithBackOff(r.b6), v6.WithMaxTries(r.n), v6.WithMaxElapsedTime(time.Hour))
+			r.limits(errors.Is(err, v6.ErrMaxElapsedTime), errors.Is(err, v6.ErrExhausted))
+			return n, err
+		},
+		func(r run) (any, error) {
+			n, err := v7.Retry(r.ctx, r.op, v7.WithBackOff(r.b7), v7.WithMaxTries(r.n), v7.WithMaxElapsedTime(time.Hour))
+			r.limits(errors.Is(err, v7.ErrMaxElapsedTime), errors.Is(err, v7.ErrExhausted))
+			return n, err
+		},
+		func(r run) (any, error) {
+			r.b.MaxElapsedTime = time.Hour
+			b := backoff.WithStopCause(r.b, errTime)
+			b = backoff.WithStopCause(backoff.WithMaxRetries(b, uint64(r.n-1)), errTries)
+			n, err := backoff.RetryWithData(r.op, backoff.WithContext(b, r.ctx))
+			r.limits(errors.Is(err, errTime), errors.Is(err, errTries))
+			return n, err
+		},
+	},
+	{
+		"permanent errors",
+		func(r run) (any, error) {
+			op := func() (int, error) { n, err := r.op(); return n, v5.Permanent(err) }
+			return v5.Retry(r.ctx, op, v5.WithBackOff(r.b5))
+		},
+		func(r run) (any, error) {
+			op := func() (int, error) { n, err := r.op(); return n, v6.Permanent(err) }
+			return v6.Retry(r.ctx, op, v6.WithBackOff(r.b6))
+		},
+		func(r run) (any, error) {
+			op := func() (int, error) { n, err := r.op(); return n, v7.Permanent(err) }
+			return v7.Retry(r.ctx, op, v7.WithBackOff(r.b7))
+		},
+		func(r run) (any, error) {
+			op := func() (int, error) { n, err := r.op(); return n, backoff.Permanent(err) }
+			return backoff.RetryWithData(op, backoff.WithContext(r.b, r.ctx))
+		},
+	},
+	{
+		"a server's wait",
+		func(r run) (any, error) {
+			op := func() (int, error) { n, err := r.op(); return n, ifFailed(err, v5.RetryAfter(30)) }
+			return v5.Retry(r.ctx, op, v5.WithBackOff(v5.NewConstantBackOff(time.Second)), v5.WithMaxElapsedTime(0))
+		},
+		func(r run) (any, error) {
+			op := func() (int, error) { n, err := r.op(); return n, ifFailed(err, v6.RetryAfter(30)) }
+			return v6.Retry(r.ctx, op, v6.WithBackOff(v6.NewConstantBackOff(time.Second)), v6.WithMaxElapsedTime(0))
+		},
+		func(r run) (any, error) {
+			op := func() (int, error) { n, err := r.op(); return n, ifFailed(err, v7.RetryAfter(30*time.Second, err)) }
+			return v7.Retry(r.ctx, op, v7.WithBackOff(v7.NewConstantBackOff(time.Second)), v7.WithMaxElapsedTime(0))
+		},
+		func(r run) (any, error) {
+			op := func() (int, error) { n, err := r.op(); return n, backoff.RetryAfter(err, 30*time.Second) }
+			return backoff.RetryWithData(op, backoff.WithContext(backoff.NewConstantBackOff(time.Second), r.ctx))
+		},
+	},
+	{
+		"a ticker",
+		func(r run) (any, error) { t := v5.NewTicker(r.b5); return r.tick(t.C, t.Stop) },
+		func(r run) (any, error) { t := v6.NewTicker(r.b6); return r.tick(t.C, t.Stop) },
+		func(r run) (any, error) { t := v7.NewTicker(r.b7); return r.tick(t.C, t.Stop) },
+		func(r run) (any, error) {
+			r.b.MaxElapsedTime = 0
+			t := backoff.NewTicker(r.b)
+			return r.tick(t.C, t.Stop)
+		},
+	},
+}
+
+// run is what a program is given: an operation, its context, and policies for it.
+type run struct {
+	ctx    context.Context
+	op     func() (int, error)
+	do     func() error // op without its value
+	notify func(error, time.Duration)
+	limits func(time, tries bool) // which of them ended the loop
+	n      uint                   // attempts
+
+	// The default policies, but not random: otherwise no two runs would be the same.
+	b5 *v5.ExponentialBackOff
+	b6 *v6.ExponentialBackOff
+	b7 *v7.ExponentialBackOff
+	b  *backoff.ExponentialBackOff
+}
+
+// tick calls op at each tick until it succeeds or the context ends.
+func (r run) tick(c <-chan time.Time, stop func()) (n any, err error) {
+	defer stop()
+	for range c {
+		if n, err = r.op(); err == nil || r.ctx.Err() != nil {
+			break
+		}
+	}
+	return n, err
+}
+
+func ifFailed(err, then error) error {
+	if err == nil {
+		return nil
+	}
+	return then
+}
+
+// timeLimit stops any policy as v5, v6 and v7 do: if the next wait would end after the limit.
+type timeLimit struct {
+	backoff.BackOff
+	limit time.Duration
+	start time.Time
+}
+
+func (l *timeLimit) Reset() {
+	l.start = time.Now()
+	l.BackOff.Reset()
+}
+
+func (l *timeLimit) NextBackOff() time.Duration {
+	wait := l.BackOff.NextBackOff()
+	if wait > l.limit-time.Since(l.start) {
+		return backoff.Stop
+	}
+	return wait
+}
+
+func (l *timeLimit) Unwrap() backoff.BackOff { return l.BackOff }
+
+// An outcome is what a program did and when.
+type outcome struct {
+	calls, waits []time.Duration
+	took         time.Duration
+	value        any
+	time, tries  bool // which limit ended it
+	err          error
+}
+
+// A case is an operation that takes a second, and the time after which its context ends.
+type migrationCase struct {
+	successAt int // the call that succeeds; 0 is none
+	timeout   time.Duration
+	n         uint
+}
+
+func (c migrationCase) run(t *testing.T, program func(run) (any, error)) (o outcome) {
+	synctest.Test(t, func(*testing.T) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		defer time.AfterFunc(c.timeout, func() { cancel(errShutdown) }).Stop()
+		start := time.Now()
+		r := run{
+			ctx: ctx,
+			op: func() (int, error) {
+				o.calls = append(o.calls, time.Since(start))
+				time.Sleep(time.Second)
+				if len(o.calls) == c.successAt {
+					return 42, nil
+				}
+				return len(o.calls), errBusy
+			},
+			notify: func(_ error, wait time.Duration) { o.waits = append(o.waits, wait) },
+			limits: func(time, tries bool) { o.time, o.tries = time, tries },
+			n:      c.n,
+			b5:     v5.NewExponentialBackOff(),
+			b6:     v6.NewExponentialBackOff(),
+			b7:     v7.NewExponentialBackOff(),
+			b:      backoff.NewExponentialBackOff(),
+		}
+		r.do = func() error { _, err := r.op(); return err }
+		r.b5.RandomizationFactor, r.b6.RandomizationFactor = 0, 0
+		r.b7.RandomizationFactor, r.b.RandomizationFactor = 0, 0
+		o.value, o.err = program(r)
+		o.took = time.Since(start)
+	})
+	return o
+}
+
+// A program that was migrated makes the same calls at the same times and returns the same value, and
+// its error matches what the old one's does.
+func TestMigrating(t *testing.T) {
+	for _, m := range migrations {
+		t.Run(m.name, func(t *testing.T) {
+			for _, c := range []migrationCase{
+				{successAt: 3, timeout: 24 * time.Hour, n: 5},
+				{timeout: 24 * time.Hour, n: 5},
+				{timeout: 24 * time.Hour, n: 1000},
+				{timeout: 3100 * time.Millisecond, n: 5}, // during the second wait
+			} {
+				here := c.run(t, m.here)
+				for _, old := range []func(run) (any, error){m.v5, m.v6, m.v7} {
+					if old == nil {
+						continue
+					}
+					want, got := c.run(t, old), here
+					require.Equal(t, want.err == nil, got.err == nil)
+					for _, target := range []error{errBusy, errShutdown, context.Canceled} {
+						require.True(t, errors.Is(got.err, target) || !errors.Is(want.err, target), "%v: %v", target, got.err)
+					}
+					want.err, got.err = nil, nil
+					require.Equal(t, want, got, "%+v", c)
+				}
+			}
+		})
+	}
+}
+
+// Without the limit of 15 minutes that the others have for every policy, a constant policy goes on
+// until its context ends.
+func TestMigratingTimeLimit(t *testing.T) {
+	for want, retry := range map[int]func(ctx context.Context, op func() (int, error)) (int, error){
+		16: func(ctx context.Context, op func() (int, error)) (int, error) {
+			return v7.Retry(ctx, op, v7.WithBackOff(v7.NewConstantBackOff(time.Minute)))
+		},
+		1440: func(ctx context.Context, op func() (int, error)) (int, error) {
+			return backoff.RetryWithData(op, backoff.WithContext(backoff.NewConstantBackOff(time.Minute), ctx))
+		},
+	} {
+		calls := 0
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), 24*time.Hour-time.Second)
+			defer cancel()
+			_, err := retry(ctx, func() (int, error) { calls++; return 0, errBusy })
+			require.Error(t, err)
+		})
+		require.Equal(t, want, calls)
+	}
+}
+
+// After the wait that a server asked for, the others start their policy over; here it goes on.
+func TestMigratingRetryAfter(t *testing.T) {
+	c := migrationCase{successAt: 4, timeout: time.Hour}
+	old := c.run(t, func(r run) (any, error) {
+		r.b7.InitialInterval = 20 * time.Second
+		op := func() (int, error) {
+			n, err := r.op()
+			if n == 1 {
+				err = v7.RetryAfter(30*time.Second, err)
+			}
+			return n, err
+		}
+		return v7.Retry(r.ctx, op, v7.WithBackOff(r.b7), v7.WithNotify(r.notify))
+	})
+	require.Equal(t, []time.Duration{30 * time.Second, 20 * time.Second, 30 * time.Second}, old.waits)
+	here := c.run(t, func(r run) (any, error) {
+		r.b.InitialInterval = 20 * time.Second
+		op := func() (int, error) {
+			n, err := r.op()
+			if n == 1 {
+				err = backoff.RetryAfter(err, 30*time.Second)
+			}
+			return n, err
+		}
+		return backoff.RetryNotifyWithData(op, backoff.WithContext(r.b, r.ctx), r.notify)
+	})
+	require.Equal(t, []time.Duration{30 * time.Second, 30 * time.Second, 45 * time.Second}, here.waits)
+}
+
+// A wait that would outlast the deadline is refused here, unless it is the first; the others wait until
+// the deadline.
+func TestMigratingDeadline(t *testing.T) {
+	c := migrationCase{timeout: time.Hour}
+	deadline := func(r run) (context.Context, context.CancelFunc) { return context.WithTimeout(r.ctx, 3*time.Second) }
+	old := c.run(t, func(r run) (any, error) {
+		ctx, cancel := deadline(r)
+		defer cancel()
+		return v7.Retry(ctx, r.op, v7.WithBackOff(r.b7))
+	})
+	here := c.run(t, func(r run) (any, error) {
+		ctx, cancel := deadline(r)
+		defer cancel()
+		return backoff.RetryWithData(r.op, backoff.WithContext(r.b, ctx))
+	})
+	require.Equal(t, old.calls, here.calls)
+	require.Equal(t, 3*time.Second, old.took)
+	require.Equal(t, 2500*time.Millisecond, here.took)
+	require.ErrorIs(t, old.err, context.DeadlineExceeded)
+	require.ErrorIs(t, here.err, context.DeadlineExceeded)
+}
+
+// What v6 and v7 have in a RetryError is here the error itself.
+func TestMigratingErrors(t *testing.T) {
+	c := migrationCase{timeout: time.Hour}
+	last := c.run(t, func(r run) (any, error) {
+		return v7.Retry(r.ctx, func() (int, error) { return 0, v7.Permanent(r.do()) })
+	}).err
+	require.ErrorIs(t, last, v7.ErrPermanent)
+	require.Same(t, errBusy, v7.AsRetryError(last).LastErr)
+	require.Same(t, errBusy, c.run(t, func(r run) (any, error) {
+		return nil, backoff.Retry(func() error { return backoff.Permanent(r.do()) }, r.b)
+	}).err)
+}
+
+// Each line of code in the page's table stands in this file.
+func TestMigratingPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/migrating.md")
+	require.NoError(t, err)
+	source, err := os.ReadFile("migrating_test.go")
+	require.NoError(t, err)
+	plain := regexp.MustCompile(`\b(v[567]|backoff|r)\.`).ReplaceAllString(string(source), "")
+	plain = regexp.MustCompile(`\bb[567]\b`).ReplaceAllString(plain, "b")
+	_, table, found := strings.Cut(string(page), "| v5, v6, v7 | here |")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	lines := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(table, -1)
+	require.Greater(t, len(lines), 2*len(migrations))
+	for _, line := range lines {
+		require.Contains(t, plain, line[1])
+	}
+}
