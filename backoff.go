@@ -3,9 +3,8 @@
 //	policy := backoff.WithContext(backoff.NewExponentialBackOff(), ctx)
 //	err := backoff.Retry(operation, policy)
 //
-// A policy, a [BackOff], says how long to wait. A decorator ([WithContext], [WithMaxRetries],
-// [WithRetryIf], [WithBudget], [WithStopCause]) wraps a policy and is a policy. A loop drives a
-// policy. The package is a drop-in replacement for github.com/cenkalti/backoff/v4.
+// A policy, a [BackOff], says how long to wait. A decorator, such as [WithContext], wraps a policy and
+// is a policy. A loop drives a policy. The package replaces github.com/cenkalti/backoff/v4.
 //
 // # Which call to use
 //
@@ -15,12 +14,14 @@
 //   - [Attempts] is the loop as a range statement, without a callback.
 //   - [NewTicker] delivers the attempts on a channel, for select loops.
 //
+// [WithContext], [WithMaxRetries], [WithRetryIf], [WithBudget] and [WithStopCause] limit a policy.
+//
 // # Choosing a policy
 //
-// Most programs need no more than the default, [NewExponentialBackOff], with a context. Always keep
-// some jitter. Retry at one layer only, and only what may be repeated: mark an error that will not go
-// away as [Permanent]. Where retries can keep an overloaded service down, share one [Budget] among
-// all loops that call it; it must be small enough for the number of processes, see its Capacity.
+// Most programs need no more than the default, [NewExponentialBackOff], with a context. Keep some
+// jitter wherever many clients can fail at the same moment. Retry at one layer only, and mark an error
+// that will not go away as [Permanent]. Where retries can keep an overloaded service down, share a
+// [Budget] whose Capacity suits the process. The page docs/choosing.md has the figures.
 //
 // # Cancellation
 //
@@ -34,8 +35,7 @@
 // If the policy ends the loop, the operation's last error is returned unchanged. If the context does,
 // the error matches, by [errors.Is], the context's Err, its [context.Cause] and the operation's last
 // error. [Permanent] marks an error that must not be retried; the mark is removed before the error is
-// returned. [RetryAfter] makes an error ask for a minimum wait. [WithStopCause] adds to the error
-// which limit was reached.
+// returned. [RetryAfter] makes an error ask for a minimum wait.
 //
 // # Concurrency
 //

@@ -17,9 +17,8 @@ const (
 var ErrBudgetExhausted = errors.New("retry budget exhausted")
 
 // Budget limits the retries of many loops together, so that retries cannot multiply the load on a
-// service that is down. It is a token bucket: a retry withdraws tokens, a success deposits some,
-// and a retry that cannot be paid for is not made. (After the retry quota of the AWS SDKs' standard
-// retry mode, as it was until 2026.)
+// service that is down. It is a token bucket: a retry withdraws tokens, a success deposits some, and a
+// retry that cannot be paid for is not made. (The AWS SDKs' retry quota, as it was until November 2026.)
 //
 // A success at the first attempt deposits SuccessRefund; a success after a retry returns what that
 // retry cost. With the defaults 100 failing retries in a row are allowed and the next is not. In
@@ -33,9 +32,9 @@ type Budget struct {
 	// negative value means an empty bucket.
 	//
 	// A full bucket should pay for what the process sends in a few seconds: RetryCost × requests
-	// per second × seconds. The default, 100 retries, suits a process that sends ten requests a
-	// second or more. What the full buckets of all processes together pay for delays the
-	// recovery of a service that has been down.
+	// per second × seconds, but not less than 25. What the full buckets of all processes pay for
+	// delays the recovery of a service that was down. The default, 100 retries, suits a process
+	// that sends ten requests a second or more.
 	Capacity int
 
 	// RetryCost is the number of tokens that a retry withdraws. Zero means DefaultRetryCost; a
@@ -93,9 +92,8 @@ func valueOf(field, zeroMeans int) int64 {
 // A retry is paid for before its wait, if everything below would go on. The cost is returned if the
 // retry is not begun after all, for example because the context ends during the wait.
 //
-// A refusal returns at once. A loop of your own around [Retry] must wait by itself then, or it makes
-// calls without a pause for as long as the budget is empty. [NewTicker] panics on a policy with a
-// budget.
+// A refusal comes at once, after a single call: a loop of your own around [Retry] must wait between its
+// rounds, or it spins; the example OuterLoop shows it. [NewTicker] panics on a policy with a budget.
 //
 // A nil b means [NewExponentialBackOff]. A nil budget panics. The result holds the state of one
 // loop; the budget is shared by many.
@@ -109,19 +107,27 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 type budgetBackOff struct {
 	decorator
 	budget   *Budget
-	retrying bool  // a loop of this package decides on a retry, or makes it
-	refused  bool  // the budget could not pay for it
+	inLoop   bool  // between a decision of a loop of this package and its end
+	refused  bool  // the budget could not pay in this decision
+	retrying bool  // the last attempt has failed: the next is a retry
 	paid     int64 // for it
 }
 
 func (b *budgetBackOff) Observe(err error) {
-	switch {
-	case err != nil:
-	case b.retrying:
+	if err == nil && b.retrying {
 		b.budget.put(b.paid)
-	default:
+	} else if err == nil {
 		b.budget.Deposit()
 	}
+	b.retrying, b.paid = err != nil, 0
+}
+
+// Reset by an operation keeps what its retry has paid.
+func (b *budgetBackOff) Reset() {
+	if !b.inLoop {
+		b.retrying, b.paid = false, 0
+	}
+	b.BackOff.Reset()
 }
 
 func (b *budgetBackOff) NextBackOff() time.Duration {
@@ -139,14 +145,14 @@ func (b *budgetBackOff) NextBackOff() time.Duration {
 
 func (b *budgetBackOff) decide(floor time.Duration) {
 	b.decorator.decide(floor)
-	b.retrying, b.refused, b.paid = true, false, 0
+	b.inLoop, b.refused = true, false
 }
 
 func (b *budgetBackOff) end(begun bool) {
 	if !begun {
 		b.budget.put(b.paid)
 	}
-	b.retrying, b.paid = false, 0
+	b.inLoop, b.retrying, b.paid = false, false, 0
 }
 
 func (b *budgetBackOff) stopped() (error, bool) {

@@ -201,7 +201,6 @@ func TestBudgetByHand(t *testing.T) {
 	require.Equal(t, []time.Duration{1, 1, backoff.Stop, backoff.Stop}, draws(b, 4))
 	require.Equal(t, 2, budget.Tokens())
 
-	// Only a loop of this package gets back what a retry cost.
 	budget = new(backoff.Budget)
 	o := backoff.WithBudget(backoff.NewConstantBackOff(1), budget).(backoff.BackOffObserver)
 	for range 3 {
@@ -209,7 +208,9 @@ func TestBudgetByHand(t *testing.T) {
 		require.EqualValues(t, 1, o.NextBackOff())
 	}
 	o.Observe(nil)
-	require.Equal(t, 486, budget.Tokens())
+	require.Equal(t, 490, budget.Tokens(), "the last of three retries is returned")
+	o.Observe(nil)
+	require.Equal(t, 491, budget.Tokens(), "and this is a success at the first attempt")
 }
 
 // A success at the first attempt deposits SuccessRefund, whatever was done with the policy before.

@@ -17,9 +17,9 @@ import (
 // interval, not the wait.
 //
 // If an operation failed with a [RetryAfterError], the range of the wait moves up until it starts at
-// the time that the server asked for. Clients that were told the same time come back spread over that
-// range, which is half a second wide at first. Where servers ask for longer waits, set an
-// InitialInterval as long as those.
+// the time that the server asked for. So clients that were told the same time are spread over one
+// interval, half a second at first. To spread them further, make InitialInterval about as long as what
+// servers ask for. The intervals do not change.
 //
 // With the defaults the first ten are:
 //

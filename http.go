@@ -38,9 +38,8 @@ func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// RetryableStatus reports whether an HTTP status suggests trying again: 408 Request Timeout, 429 Too
-// Many Requests, 500 Internal Server Error, 502 Bad Gateway, 503 Service Unavailable or 504 Gateway
-// Timeout. Whether the request is safe to repeat depends on its method.
+// RetryableStatus reports whether an HTTP status suggests trying again: 408, 429, 500, 502, 503 or 504.
+// Whether the request is safe to repeat depends on its method.
 func RetryableStatus(code int) bool {
 	return code == 408 || code == 429 || code == 500 || code >= 502 && code <= 504
 }

@@ -10,14 +10,13 @@ import (
 // next one, and wait for it. It is small, so that a goroutine that waits in it stays within the 2 KB
 // of stack that it starts with.
 type loop struct {
-	policy  BackOff         // nil before the first failure
-	ctx     context.Context // the policy's outermost, or the background
-	timer   Timer           // the caller's, or nil
-	stopped <-chan struct{} // closed by Ticker.Stop; nil in other loops
-	tick    *time.Time      // a Ticker's, for the time at which a wait ended; nil in other loops
-	waited  bool            // for more than zero
-	begun   bool            // the retry that was decided on last has begun
-	system  *time.Timer     // made for the first wait that needs one
+	policy        BackOff         // nil before the first failure
+	ctx           context.Context // the policy's outermost, or the background
+	timer         Timer           // the caller's, or nil
+	stopped       <-chan struct{} // closed by Ticker.Stop; nil in other loops
+	tick          *time.Time      // a Ticker's, for the time at which a wait ended; nil in other loops
+	system        *time.Timer     // made for the first wait that needs one
+	waited, begun bool            // for more than zero; the retry that was decided on last
 }
 
 // start begins what follows the first failure.

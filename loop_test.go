@@ -536,3 +536,43 @@ func TestBudgetContextTogether(t *testing.T) {
 		})
 	}
 }
+
+// An exhausted budget refuses at once: a caller's own loop that does not wait makes its calls in no
+// time at all, and one that waits makes them as far apart as its waits. Without a budget, a loop's own
+// waits slow it down.
+func TestBudgetOuterLoop(t *testing.T) {
+	for name, test := range map[string]struct {
+		budgeted bool
+		pause    time.Duration
+		took     time.Duration
+	}{
+		"no pause":           {true, 0, 0},
+		"pause":              {true, time.Second, 100 * time.Second},
+		"no pause or budget": {false, 0, 100 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoop(t, func(t *testing.T, retry retry) {
+				synctest.Test(t, func(t *testing.T) {
+					budget := &backoff.Budget{Capacity: -1}
+					operation, calls := failing(-1)
+					start := time.Now()
+					for range 100 {
+						b := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Minute), 1)
+						if test.budgeted {
+							b = backoff.WithBudget(b, budget)
+						}
+						err := retry(operation, b)
+						if test.budgeted {
+							require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
+						}
+						time.Sleep(test.pause)
+					}
+					require.Equal(t, test.took, time.Since(start))
+					if test.budgeted {
+						require.Equal(t, 100, *calls)
+					}
+				})
+			})
+		})
+	}
+}

@@ -22,6 +22,7 @@ type retryIfBackOff struct {
 }
 
 func (b *retryIfBackOff) Observe(err error) { b.refused = err != nil && !b.retryable(err) }
+func (b *retryIfBackOff) end(bool)          { b.refused = false }
 
 func (b *retryIfBackOff) Reset() {
 	b.refused = false
@@ -34,5 +35,3 @@ func (b *retryIfBackOff) NextBackOff() time.Duration {
 	}
 	return b.decorator.NextBackOff()
 }
-
-func (b *retryIfBackOff) end(bool) { b.refused = false }

@@ -43,9 +43,7 @@ type Ticker struct {
 }
 
 // NewTicker returns a Ticker with the waits of b. It is like [NewTickerWithTimer] with a nil timer.
-func NewTicker(b BackOff) *Ticker {
-	return NewTickerWithTimer(b, nil)
-}
+func NewTicker(b BackOff) *Ticker { return NewTickerWithTimer(b, nil) }
 
 // NewTickerWithTimer resets b and returns a [Ticker] with the waits of b, measured by timer. The
 // timer is stopped when the ticker ends.
