@@ -387,8 +387,9 @@ func (c *counting) Done() <-chan struct{} { return c.done }
 
 func (c *counting) AfterFunc(func()) (stop func() bool) {
 	c.registered.Add(1)
+	var once sync.Once
 	return func() bool {
-		c.registered.Add(-1)
+		once.Do(func() { c.registered.Add(-1) })
 		return true
 	}
 }
