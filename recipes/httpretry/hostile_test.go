@@ -76,7 +76,7 @@ func (s *hostileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case 2: // no HTTP, or not much of it
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 			io.WriteString(conn, pick("", "HTTP/1.1 503", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "SSH-2.0\r\n", "HTTP/1.1 503 \r\nA"+strings.Repeat("a", 1<<16),
-				strings.Repeat("HTTP/1.1 102 Wait\r\n\r\n", 9), "HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"))
+				strings.Repeat("HTTP/1.1 102 Wait\r\n\r\n", 9), "HTTP/1.1 503 Busy\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"))
 			conn.Close()
 		}
 	case 204:
