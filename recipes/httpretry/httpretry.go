@@ -12,7 +12,8 @@
 //   - an error, unless it will be the same next time: a certificate that is not accepted, a TLS
 //     handshake that the server refuses, plain HTTP in answer to TLS, a host name that does not
 //     exist, an invalid port, or a request that net/http refuses to send (without a host, with an
-//     invalid header, with a body of up to 1 MiB that is not as long as ContentLength).
+//     invalid header, with a body that is not as long as ContentLength). To find that out, a body
+//     of up to 1 MiB is read once more.
 //
 // The wait is at least what the server asks for by Retry-After-Ms or Retry-After; the former counts
 // if there are both. A request whose Cancel channel is closed is not sent again; its context, unlike
@@ -32,8 +33,8 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -84,11 +85,9 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !repeatable(request) {
 		return t.base().RoundTrip(request)
 	}
-	var policy backoff.BackOff
+	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter)), 4)
 	if t.Policy != nil {
 		policy = t.Policy()
-	} else {
-		policy = backoff.WithMaxRetries(backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter)), 4)
 	}
 	policy = backoff.WithBudget(policy, cmp.Or(t.Budget, &t.own))
 	attempts := 0
@@ -260,8 +259,7 @@ func permanent(request *http.Request, err error) bool {
 func unsendable(request *http.Request) bool {
 	for _, header := range []http.Header{request.Header, request.Trailer} {
 		for name, values := range header {
-			invalid := func(value string) bool { return !httpguts.ValidHeaderFieldValue(value) }
-			if !httpguts.ValidHeaderFieldName(name) || slices.ContainsFunc(values, invalid) {
+			if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(strings.Join(values, "")) {
 				return true
 			}
 		}
@@ -273,15 +271,15 @@ func unsendable(request *http.Request) bool {
 	}
 	// The rest shows when it is written, to nowhere, with no more of its body than that needs.
 	probe := request.WithContext(context.Background())
-	if request.GetBody != nil && request.ContentLength <= 1<<20 {
+	if request.GetBody != nil {
 		b, err := request.GetBody()
 		if err != nil {
 			return false
 		}
 		defer b.Close()
-		probe.Body = io.NopCloser(io.LimitReader(b, max(0, request.ContentLength)+1))
-	} else if request.GetBody != nil {
-		probe.Body = http.NoBody
+		if probe.Body = http.NoBody; request.ContentLength <= 1<<20 {
+			probe.Body = io.NopCloser(io.LimitReader(b, max(0, request.ContentLength)+1))
+		}
 	}
 	return probe.Write(io.Discard) != nil
 }
