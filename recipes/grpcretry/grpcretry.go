@@ -1,6 +1,6 @@
 // Package grpcretry is a unary gRPC client interceptor that retries, to import or to copy.
 //
-// A call is retried if its attempt ended with
+// A call of a method that Options.Idempotent names is retried if its attempt ended with
 //   - codes.Unavailable, or a code that Options.Codes names;
 //   - codes.DeadlineExceeded, if attempts have a timeout of their own.
 //
@@ -8,9 +8,9 @@
 // change, or, like Aborted, that more than this call must be repeated. ResourceExhausted may stand
 // for a quota that is used up for the day; name it in Codes if the service means "slow down".
 //
-// Each of these codes may come after the server has done the work, even Unavailable: repeat only
-// methods for which twice is the same as once, and name them in Options.Idempotent if that is not
-// all of them. Streams are not retried.
+// Each of these codes may come after the server has done the work, even Unavailable: name only
+// methods for which twice is the same as once. Any other call is passed on as it is; gRPC itself
+// repeats it if it never left the client. Streams are not retried.
 //
 // While a connection is down, gRPC redials it with waits of its own, a second at first, and until
 // then fails each attempt at once. With [grpc.WaitForReady] and an AttemptTimeout an attempt waits
@@ -33,19 +33,22 @@ import (
 	"example.com/backoff"
 )
 
-// Options are the settings of an interceptor. The zero value is ready to use. Their functions must
-// be safe for concurrent use.
+// Options are the settings of an interceptor. Their functions must be safe for concurrent use.
 type Options struct {
+	// Idempotent reports whether a method, such as "/grpc.health.v1.Health/Check", may be repeated.
+	// Nil means that none may.
+	Idempotent func(method string) bool
+
 	// Codes are retried besides Unavailable.
 	Codes []codes.Code
-
-	// Idempotent reports whether a method, such as "/grpc.health.v1.Health/Check", may be repeated.
-	// Nil means that all may: leave it nil only on a connection where that is true.
-	Idempotent func(method string) bool
 
 	// AttemptTimeout limits each attempt. The deadline of the call's context limits all of them
 	// together, waits included. Zero or negative means no limit.
 	AttemptTimeout time.Duration
+
+	// MaxRetryDelay is the longest wait that a server may ask for. If it asks for more, its status is
+	// returned at once. Zero means one minute; it must not be negative.
+	MaxRetryDelay time.Duration
 
 	// Policy returns a policy for one call. A wait that the server asks for counts against its
 	// MaxElapsedTime. Nil means at most 4 retries within a minute, with full jitter.
@@ -57,6 +60,10 @@ type Options struct {
 
 	// Notify, if not nil, is called before the wait for each retry.
 	Notify func(ctx context.Context, method string, err error, wait time.Duration)
+
+	// Done, if not nil, is called at the end of each call that may be retried, with the number of
+	// attempts and the error that the call returns.
+	Done func(ctx context.Context, method string, attempts int, err error)
 }
 
 // UnaryClientInterceptor returns an interceptor that repeats a call as o says. The wait before a
@@ -70,26 +77,28 @@ type Options struct {
 func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 	o.Budget = cmp.Or(o.Budget, new(backoff.Budget))
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		if o.Idempotent != nil && !o.Idempotent(method) {
+		if o.Idempotent == nil || !o.Idempotent(method) {
 			return invoke(ctx, method, req, reply, cc, opts...)
 		}
+		attempts := 0
+		var last error // of the last attempt
 		err := backoff.RetryNotify(func() error {
+			attempts++
 			attempt, cancel := ctx, context.CancelFunc(func() {})
 			if o.AttemptTimeout > 0 {
 				attempt, cancel = context.WithTimeout(ctx, o.AttemptTimeout)
 			}
 			defer cancel()
-			return o.check(invoke(attempt, method, req, reply, cc, opts...))
+			last = invoke(attempt, method, req, reply, cc, opts...)
+			return o.check(last)
 		}, backoff.WithContext(backoff.WithBudget(o.policy(), o.Budget), ctx), func(err error, wait time.Duration) {
 			if o.Notify != nil {
 				o.Notify(ctx, method, err, wait)
 			}
 		})
-		if asked, ok := err.(*backoff.RetryAfterError); ok {
-			return asked.Err
-		}
-		if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
-			return &contextError{err, status.FromContextError(ended).Code()}
+		err = result(ctx, err, last)
+		if o.Done != nil {
+			o.Done(ctx, method, attempts, err)
 		}
 		return err
 	}
@@ -116,19 +125,37 @@ func (o *Options) check(err error) error {
 	}
 	for _, detail := range s.Details() {
 		if info, ok := detail.(*errdetails.RetryInfo); ok {
-			return backoff.RetryAfter(err, info.GetRetryDelay().AsDuration())
+			wait := info.GetRetryDelay().AsDuration()
+			if wait > cmp.Or(o.MaxRetryDelay, time.Minute) {
+				return backoff.Permanent(err)
+			}
+			return backoff.RetryAfter(err, wait)
 		}
 	}
 	return err
 }
 
-// contextError gives the error of a loop that the call's context ended the code that gRPC itself
-// gives such a call.
+// result returns what the call returns if its loop ended with err after last.
+func result(ctx context.Context, err, last error) error {
+	if asked, ok := err.(*backoff.RetryAfterError); ok {
+		return asked.Err
+	}
+	s := status.Convert(last).Proto()
+	if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
+		s = status.FromContextError(ended).Proto()
+	} else if !errors.Is(err, context.DeadlineExceeded) { // what is left is a wait that was refused
+		return err
+	}
+	s.Message = err.Error()
+	return &contextError{err, status.FromProto(s)}
+}
+
+// contextError gives an error of the call's context a status.
 type contextError struct {
 	error
-	code codes.Code
+	status *status.Status
 }
 
 func (e *contextError) Unwrap() error { return e.error }
 
-func (e *contextError) GRPCStatus() *status.Status { return status.New(e.code, e.Error()) }
+func (e *contextError) GRPCStatus() *status.Status { return e.status }

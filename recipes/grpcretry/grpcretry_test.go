@@ -3,6 +3,7 @@ package grpcretry_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -44,6 +45,7 @@ func Example() {
 	conn, err := grpc.NewClient(listener.Addr().String(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
+			Idempotent:     func(method string) bool { return method == healthpb.Health_Check_FullMethodName },
 			AttemptTimeout: 5 * time.Second,
 			Policy: func() backoff.BackOff {
 				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
@@ -94,11 +96,10 @@ func (s *script) start(address string) (actual string, stop func(), err error) {
 
 func threeRetries() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3) }
 
+func idempotent(string) bool { return true }
+
 func dial(t *testing.T, address string, o grpcretry.Options) healthpb.HealthClient {
 	t.Helper()
-	if o.Policy == nil {
-		o.Policy = threeRetries
-	}
 	conn, err := grpc.NewClient(address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -111,15 +112,25 @@ func dial(t *testing.T, address string, o grpcretry.Options) healthpb.HealthClie
 	return healthpb.NewHealthClient(conn)
 }
 
-// check calls a server on a loopback port that answers as answer says, and returns how often that
-// was called, and the error.
-func check(t *testing.T, ctx context.Context, o grpcretry.Options, answer func(n int, ctx context.Context) error) (int, error) {
+// dial starts s and returns a client of it.
+func (s *script) dial(t *testing.T, o grpcretry.Options) healthpb.HealthClient {
 	t.Helper()
-	server := &script{answer: answer}
-	address, stop, err := server.start("127.0.0.1:0")
+	address, stop, err := s.start("127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(stop)
-	_, err = dial(t, address, o).Check(ctx, new(healthpb.HealthCheckRequest))
+	return dial(t, address, o)
+}
+
+// check calls a server on a loopback port that answers as answer says, and returns how often that
+// was called, and the error. If o does not say otherwise, there are three retries without waits.
+func check(t *testing.T, ctx context.Context, o grpcretry.Options, answer func(n int, ctx context.Context) error) (int, error) {
+	t.Helper()
+	o.Idempotent = idempotent
+	if o.Policy == nil {
+		o.Policy = threeRetries
+	}
+	server := &script{answer: answer}
+	_, err := server.dial(t, o).Check(ctx, new(healthpb.HealthCheckRequest))
 	return int(server.calls.Load()), err
 }
 
@@ -161,19 +172,28 @@ func TestCodes(t *testing.T) {
 	require.Equal(t, 3, calls)
 }
 
+// Only the methods that are named are repeated: none, if none is.
 func TestIdempotent(t *testing.T) {
-	for method, want := range map[string]int{"/grpc.health.v1.Health/Check": 4, "/other.Service/Method": 1} {
-		calls, err := check(t, t.Context(), grpcretry.Options{
-			Idempotent: func(m string) bool { return m == method },
-		}, always(status.Error(codes.Unavailable, "no")))
+	for _, test := range []struct {
+		idempotent func(string) bool
+		want       int
+	}{
+		{nil, 1},
+		{func(m string) bool { return m == "/other.Service/Method" }, 1},
+		{func(m string) bool { return m == "/grpc.health.v1.Health/Check" }, 4},
+	} {
+		server := &script{answer: always(status.Error(codes.Unavailable, "no"))}
+		_, err := server.dial(t, grpcretry.Options{Policy: threeRetries, Idempotent: test.idempotent}).
+			Check(t.Context(), new(healthpb.HealthCheckRequest))
 		require.Equal(t, codes.Unavailable, status.Code(err))
-		require.Equal(t, want, calls)
+		require.EqualValues(t, test.want, server.calls.Load())
 	}
 }
 
 func TestRetryInfo(t *testing.T) {
 	for _, test := range []struct{ asked, want time.Duration }{
 		{40 * time.Second, 40 * time.Second},
+		{time.Minute, time.Minute},
 		{0, 0},
 		{-time.Second, 0},
 	} {
@@ -202,11 +222,26 @@ func TestLastStatus(t *testing.T) {
 	require.EqualError(t, err, "rpc error: code = Unavailable desc = busy")
 }
 
+// A server cannot make the client wait longer than MaxRetryDelay, whatever the policy is.
+func TestMaxRetryDelay(t *testing.T) {
+	for _, asked := range []time.Duration{61 * time.Second, 1e6 * time.Hour, math.MaxInt64} {
+		calls, err := check(t, t.Context(), grpcretry.Options{}, always(retryInfo(t, asked)))
+		require.Equal(t, 1, calls)
+		require.EqualError(t, err, "rpc error: code = Unavailable desc = busy")
+		require.Len(t, status.Convert(err).Details(), 2)
+	}
+	calls, err := check(t, t.Context(), grpcretry.Options{MaxRetryDelay: time.Millisecond}, always(retryInfo(t, 2*time.Millisecond)))
+	require.Equal(t, 1, calls)
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	calls, _ = check(t, t.Context(), grpcretry.Options{MaxRetryDelay: time.Millisecond}, always(retryInfo(t, time.Millisecond)))
+	require.Equal(t, 4, calls)
+}
+
 // If the server asks for a wait past the call's deadline, there is no use in waiting.
 func TestDeadlineRefusal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	calls, err := check(t, ctx, grpcretry.Options{}, always(retryInfo(t, time.Hour)))
+	calls, err := check(t, ctx, grpcretry.Options{}, always(retryInfo(t, time.Minute)))
 	require.NoError(t, ctx.Err())
 	require.Equal(t, 1, calls)
 	require.Equal(t, codes.Unavailable, status.Code(err))
@@ -245,10 +280,17 @@ func TestCallDeadline(t *testing.T) {
 }
 
 func TestSharedBudget(t *testing.T) {
-	o := grpcretry.Options{Budget: &backoff.Budget{Capacity: 10, RetryCost: 5}}
+	var attempts int
+	var refusal error
+	o := grpcretry.Options{
+		Budget: &backoff.Budget{Capacity: 10, RetryCost: 5},
+		Done:   func(_ context.Context, _ string, n int, err error) { attempts, refusal = n, err },
+	}
 	for _, want := range []int{3, 1} { // the first call takes it all
 		calls, err := check(t, t.Context(), o, always(status.Error(codes.Unavailable, "no")))
 		require.Equal(t, want, calls)
+		require.Equal(t, want, attempts)
+		require.Equal(t, err, refusal)
 		require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
 		require.Equal(t, codes.Unavailable, status.Code(err))
 	}
@@ -261,6 +303,7 @@ func TestRestart(t *testing.T) {
 	require.NoError(t, err)
 	retries := 0
 	client := dial(t, address, grpcretry.Options{
+		Idempotent: idempotent,
 		Policy: func() backoff.BackOff {
 			return backoff.WithMaxRetries(backoff.NewConstantBackOff(2*time.Millisecond), 5000)
 		},

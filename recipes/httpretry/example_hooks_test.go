@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -18,29 +21,41 @@ import (
 	"example.com/backoff/recipes/httpretry"
 )
 
-// instrument makes transport log each retry, and count its attempts, its retries, and the retries
-// that its budget refused.
+// outcome names how an operation ended.
+func outcome(attempts int, err error) string {
+	switch {
+	case errors.Is(err, backoff.ErrBudgetExhausted):
+		return "refused_by_budget"
+	case err != nil:
+		return "failed"
+	case attempts > 1:
+		return "succeeded_after_retry"
+	}
+	return "succeeded"
+}
+
+// instrument makes transport log each retry, and count its operations by outcome, and their attempts.
 func instrument(transport *httpretry.Transport, log *slog.Logger, meter metric.Meter) error {
-	attempts, err1 := meter.Int64Counter("http.client.attempts")
-	retries, err2 := meter.Int64Counter("http.client.retries")
-	refusals, err3 := meter.Int64Counter("http.client.retries.refused")
+	operations, err1 := meter.Int64Counter("retry.operations")
+	attempts, err2 := meter.Int64Counter("retry.attempts")
 	transport.Notify = func(r *http.Request, err error, wait time.Duration) {
 		log.WarnContext(r.Context(), "retry", "method", r.Method, "path", r.URL.Path, "error", err, "wait", wait)
 	}
 	transport.Done = func(r *http.Request, n int, err error) {
+		operations.Add(r.Context(), 1, metric.WithAttributes(attribute.String("retry.outcome", outcome(n, err))))
 		attempts.Add(r.Context(), int64(n))
-		retries.Add(r.Context(), int64(n-1))
-		if errors.Is(err, backoff.ErrBudgetExhausted) {
-			refusals.Add(r.Context(), 1)
-		}
 	}
-	return errors.Join(err1, err2, err3)
+	return errors.Join(err1, err2)
 }
 
 // A log of retries by log/slog, and counters for OpenTelemetry.
 func Example_hooks() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusServiceUnavailable)
+	late := 1
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/down" || r.URL.Path == "/late" && late > 0 {
+			late--
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
 	}))
 	defer server.Close()
 
@@ -58,15 +73,15 @@ func Example_hooks() {
 		Policy: func() backoff.BackOff {
 			return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 2)
 		},
-		Budget: &backoff.Budget{Capacity: 15, RetryCost: 5}, // three retries
+		Budget: &backoff.Budget{Capacity: 15, RetryCost: 5}, // three retries that fail
 	}
 	if err := instrument(transport, log, meters.Meter("example")); err != nil {
 		fmt.Println(err)
 		return
 	}
 	client := &http.Client{Transport: transport}
-	for range 2 {
-		if response, err := client.Get(server.URL + "/users"); err == nil {
+	for _, path := range []string{"/users", "/late", "/down", "/down"} {
+		if response, err := client.Get(server.URL + path); err == nil {
 			response.Body.Close()
 		}
 	}
@@ -76,14 +91,23 @@ func Example_hooks() {
 		fmt.Println(err)
 		return
 	}
+	var lines []string
 	for _, m := range metrics.ScopeMetrics[0].Metrics {
-		fmt.Println(m.Name, m.Data.(metricdata.Sum[int64]).DataPoints[0].Value)
+		for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
+			name, _ := point.Attributes.Value("retry.outcome")
+			lines = append(lines, fmt.Sprintln(m.Name, name.AsString(), point.Value))
+		}
 	}
+	slices.Sort(lines)
+	fmt.Print(strings.Join(lines, ""))
 	// Output:
-	// level=WARN msg=retry method=GET path=/users error="503 Service Unavailable" wait=1ms
-	// level=WARN msg=retry method=GET path=/users error="503 Service Unavailable" wait=1ms
-	// level=WARN msg=retry method=GET path=/users error="503 Service Unavailable" wait=1ms
-	// http.client.attempts 5
-	// http.client.retries 3
-	// http.client.retries.refused 1
+	// level=WARN msg=retry method=GET path=/late error="503 Service Unavailable" wait=1ms
+	// level=WARN msg=retry method=GET path=/down error="503 Service Unavailable" wait=1ms
+	// level=WARN msg=retry method=GET path=/down error="503 Service Unavailable" wait=1ms
+	// level=WARN msg=retry method=GET path=/down error="503 Service Unavailable" wait=1ms
+	// retry.attempts  8
+	// retry.operations failed 1
+	// retry.operations refused_by_budget 1
+	// retry.operations succeeded 1
+	// retry.operations succeeded_after_retry 1
 }

@@ -6,15 +6,19 @@
 // and one that asks for another protocol by an Upgrade header, is passed to the base as it is.
 //
 // An attempt is followed by another if it brought
-//   - a status of [backoff.RetryableStatus], unless Retry-After asks for more than MaxRetryAfter;
+//   - a status of [backoff.RetryableStatus], or any from 400 on with "X-Should-Retry: true", but
+//     none with "X-Should-Retry: false", nor if the server asks for a wait above MaxRetryAfter;
 //   - no response within AttemptTimeout;
 //   - an error, unless it will be the same next time: a certificate that is not accepted, a TLS
 //     handshake that the server refuses, plain HTTP in answer to TLS, a host name that does not
-//     exist, an invalid port.
+//     exist, an invalid port, or a request that net/http refuses to send (without a host, with an
+//     invalid header, with a body that is not as long as ContentLength). To find that out, a body
+//     of up to 1 MiB is read once more.
 //
-// A request that cannot be sent at all (no host, a scheme that is not http or https, an invalid
-// header) goes to the base once, for its error. Redirects are followed by [http.Client], above the
-// transport: each hop is a request of its own, and the client's limit on them is not retried.
+// The wait is at least what the server asks for by Retry-After-Ms or Retry-After; the former counts
+// if there are both. A request whose Cancel channel is closed is not sent again; its context, unlike
+// that channel, also ends a wait. Redirects are followed by [http.Client], above the transport: each
+// hop is a request of its own, and the client's limit on them is not retried.
 //
 // Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and
 // PingTimeout in the base's [http.HTTP2Config] below AttemptTimeout, so that it is found and replaced.
@@ -29,7 +33,8 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -80,11 +85,9 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !repeatable(request) {
 		return t.base().RoundTrip(request)
 	}
-	var policy backoff.BackOff
+	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter)), 4)
 	if t.Policy != nil {
 		policy = t.Policy()
-	} else {
-		policy = backoff.WithMaxRetries(backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter)), 4)
 	}
 	policy = backoff.WithBudget(policy, cmp.Or(t.Budget, &t.own))
 	attempts := 0
@@ -124,6 +127,9 @@ func (t *Transport) base() http.RoundTripper { return cmp.Or(t.Base, http.Defaul
 // attempt sends request once. It returns both a response and an error if the status is a reason to
 // try again.
 func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, error) {
+	if again && canceled(request) {
+		return nil, backoff.Permanent(errors.New("request canceled before a retry"))
+	}
 	ctx, cancel := context.WithCancel(request.Context())
 	clone := request.WithContext(ctx)
 	if again && request.GetBody != nil {
@@ -138,10 +144,12 @@ func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, 
 	timely := timer.Stop()
 	if err == nil && timely {
 		response.Request = request
-		if response.Body == nil { // http.Client accepts that, too
+		if response.Body == nil || response.Body == http.NoBody { // http.Client accepts nil, too
 			response.Body = http.NoBody
+			cancel() // not every caller closes what is not there
+		} else {
+			response.Body = &body{response.Body, cancel}
 		}
-		response.Body = &body{response.Body, cancel}
 		return response, t.check(response)
 	}
 	cancel()
@@ -151,27 +159,40 @@ func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, 
 	if !timely {
 		return nil, os.ErrDeadlineExceeded
 	}
-	if permanent(err) {
+	if canceled(request) || permanent(request, err) {
 		return nil, backoff.Permanent(err)
 	}
 	return nil, err
 }
 
-// check returns an error if the response's status is a reason to try again.
+// check returns an error if the response is a reason to try again.
 func (t *Transport) check(response *http.Response) error {
-	if !backoff.RetryableStatus(response.StatusCode) {
+	should := backoff.RetryableStatus(response.StatusCode)
+	if word := response.Header.Get("X-Should-Retry"); word == "true" || word == "false" {
+		should = word == "true" && response.StatusCode >= 400
+	}
+	if !should {
 		return nil
 	}
-	now := time.Now()
-	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		now = date // by the server's clock, as the date in Retry-After is
-	}
-	wait, _ := backoff.ParseRetryAfter(response.Header.Get("Retry-After"), now)
-	err := errors.New(response.Status)
+	err, wait := errors.New(response.Status), asked(response.Header)
 	if wait > cmp.Or(t.MaxRetryAfter, time.Minute) {
 		return backoff.Permanent(err)
 	}
 	return backoff.RetryAfter(err, wait)
+}
+
+// asked returns the wait that the server asks for, or 0.
+func asked(header http.Header) time.Duration {
+	ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64)
+	if ms >= 0 && !errors.Is(err, strconv.ErrSyntax) { // a value out of range is +Inf
+		return time.Duration(min(ms*float64(time.Millisecond), 1<<62))
+	}
+	now := time.Now()
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		now = date // by the server's clock, as the date in Retry-After is
+	}
+	wait, _ := backoff.ParseRetryAfter(header.Get("Retry-After"), now)
+	return wait
 }
 
 // body is a response's body. Its attempt's context lives until it is closed.
@@ -188,7 +209,7 @@ func (b *body) Close() error {
 // discard reads what is left of the response's body, so that its connection can be used again. If
 // the body is long or slow, a new connection costs less.
 func discard(response *http.Response) {
-	if response == nil {
+	if response == nil || response.Body == http.NoBody {
 		return
 	}
 	defer response.Body.Close()
@@ -196,7 +217,7 @@ func discard(response *http.Response) {
 	io.CopyN(io.Discard, response.Body, 64<<10)
 }
 
-// repeatable reports whether request can be sent, and sent again without harm.
+// repeatable reports whether request can be sent again without harm.
 func repeatable(request *http.Request) bool {
 	switch request.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
@@ -205,21 +226,22 @@ func repeatable(request *http.Request) bool {
 			return false
 		}
 	}
-	if request.Body != nil && request.Body != http.NoBody && request.GetBody == nil || request.Header.Get("Upgrade") != "" {
-		return false
-	}
-	for name, values := range request.Header {
-		invalid := func(value string) bool { return !httpguts.ValidHeaderFieldValue(value) }
-		if !httpguts.ValidHeaderFieldName(name) || slices.ContainsFunc(values, invalid) {
-			return false
-		}
-	}
-	u := request.URL
-	return request.Header != nil && u != nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+	once := request.Body != nil && request.Body != http.NoBody && request.GetBody == nil
+	return !once && request.Header.Get("Upgrade") == ""
 }
 
-// permanent reports whether the next attempt would fail like the one that failed with err.
-func permanent(err error) bool {
+// canceled reports whether request's Cancel channel is closed.
+func canceled(request *http.Request) bool {
+	select {
+	case <-request.Cancel: //lint:ignore SA1019 net/http heeds it
+		return true
+	default:
+		return false
+	}
+}
+
+// permanent reports whether the next attempt of request would fail like the one that failed with err.
+func permanent(request *http.Request, err error) bool {
 	var (
 		certificate *tls.CertificateVerificationError
 		port        *net.AddrError
@@ -228,5 +250,36 @@ func permanent(err error) bool {
 	)
 	return errors.As(err, &certificate) || errors.As(err, &port) || errors.Is(err, http.ErrSchemeMismatch) ||
 		errors.As(err, &name) && name.IsNotFound ||
-		errors.As(err, &operation) && operation.Op == "remote error" // a TLS alert
+		errors.As(err, &operation) && operation.Op == "remote error" || // a TLS alert
+		unsendable(request)
+}
+
+// unsendable reports whether net/http refuses to send request, to whatever server. The error does not
+// tell: now and then it is that of a connection which was closed on account of the request.
+func unsendable(request *http.Request) bool {
+	for _, header := range []http.Header{request.Header, request.Trailer} {
+		for name, values := range header {
+			if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(strings.Join(values, "")) {
+				return true
+			}
+		}
+	}
+	u := request.URL
+	if request.Header == nil || u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" ||
+		!httpguts.ValidHeaderFieldName(cmp.Or(request.Method, http.MethodGet)) {
+		return true
+	}
+	// The rest shows when it is written, to nowhere, with no more of its body than that needs.
+	probe := request.WithContext(context.Background())
+	if request.GetBody != nil {
+		b, err := request.GetBody()
+		if err != nil {
+			return false
+		}
+		defer b.Close()
+		if probe.Body = http.NoBody; request.ContentLength <= 1<<20 {
+			probe.Body = io.NopCloser(io.LimitReader(b, max(0, request.ContentLength)+1))
+		}
+	}
+	return probe.Write(io.Discard) != nil
 }

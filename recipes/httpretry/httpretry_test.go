@@ -234,6 +234,12 @@ func TestRetryAfter(t *testing.T) {
 			"Retry-After": {past.Add(40 * time.Second).Format(http.TimeFormat)},
 		}, []time.Duration{40 * time.Second}},
 		{"more than allowed", http.Header{"Retry-After": {"61"}}, nil},
+		{"milliseconds", http.Header{"Retry-After-Ms": {"1500.5"}}, []time.Duration{1500500 * time.Microsecond}},
+		{"milliseconds beside seconds", http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"1500"}}, []time.Duration{1500 * time.Millisecond}},
+		{"negative milliseconds", http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"-1"}}, []time.Duration{2 * time.Second}},
+		{"malformed milliseconds", http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"NaN"}}, []time.Duration{2 * time.Second}},
+		{"more milliseconds than allowed", http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"60001"}}, nil},
+		{"endless milliseconds", http.Header{"Retry-After-Ms": {"1e999"}}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -256,6 +262,36 @@ func TestRetryAfter(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server may say itself whether to try again.
+func TestShouldRetry(t *testing.T) {
+	for _, test := range []struct {
+		value  string
+		status int
+		want   int
+	}{
+		{"true", 409, 4}, {"true", 400, 4}, {"true", 503, 4},
+		{"false", 503, 1}, {"false", 429, 1}, {"false", 200, 1},
+		{"true", 200, 1}, {"true", 304, 1}, // no failures
+		{"maybe", 503, 4}, {"maybe", 409, 1},
+	} {
+		s := newScript(t, http.Header{"X-Should-Retry": {test.value}}, test.status)
+		response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
+		require.NoError(t, err)
+		require.Equal(t, test.status, response.StatusCode)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, test.want, s.count(), test)
+	}
+	// Not within a wait that is longer than allowed, nor for a request that must not be repeated.
+	s := newScript(t, http.Header{"X-Should-Retry": {"true"}, "Retry-After": {"61"}}, 409)
+	response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	response, err = s.send(new(httpretry.Transport), newRequest(t, "POST", s.URL, "body"))
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, 2, s.count())
 }
 
 // If the server asks for a wait past the request's deadline, its response is returned at once.
@@ -314,6 +350,67 @@ func TestLateCancel(t *testing.T) {
 	require.NoError(t, response.Body.Close())
 }
 
+// A request whose Cancel channel is closed, during an attempt or a wait, is not sent again.
+func TestCancelChannel(t *testing.T) {
+	for _, waiting := range []bool{false, true} {
+		cancel, requests, retries := make(chan struct{}), 0, 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			if !waiting {
+				close(cancel)
+				<-r.Context().Done()
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}))
+		transport := httpretry.Transport{Policy: threeRetries, Notify: func(*http.Request, error, time.Duration) {
+			retries++
+			close(cancel)
+		}}
+		request := newRequest(t, "GET", server.URL, "")
+		request.Cancel = cancel //lint:ignore SA1019 it is what is tested
+		_, err := transport.RoundTrip(request)
+		require.ErrorContains(t, err, "request canceled")
+		server.Close()
+		require.Equal(t, 1, requests)
+		require.Equal(t, waiting, retries == 1)
+	}
+}
+
+// counting is a context that counts what is registered on it.
+type counting struct {
+	context.Context
+	done       chan struct{}
+	registered atomic.Int64
+}
+
+func (c *counting) Done() <-chan struct{} { return c.done }
+
+func (c *counting) AfterFunc(func()) (stop func() bool) {
+	c.registered.Add(1)
+	var once sync.Once
+	return func() bool {
+		once.Do(func() { c.registered.Add(-1) })
+		return true
+	}
+}
+
+// A response without a body leaves nothing behind, even if nobody closes it.
+func TestNoBody(t *testing.T) {
+	for method, status := range map[string]int{"HEAD": 200, "GET": 204, "PUT": 503} {
+		s := newScript(t, nil, status)
+		if status == 503 {
+			s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		}
+		parent := &counting{Context: context.Background(), done: make(chan struct{})}
+		for range 100 {
+			response, err := s.send(new(httpretry.Transport), newRequest(t, method, s.URL, "").WithContext(parent))
+			require.NoError(t, err)
+			require.Equal(t, status, response.StatusCode)
+		}
+		require.Zero(t, parent.registered.Load(), method)
+	}
+}
+
 type idleBase struct {
 	http.RoundTripper
 	closed int
@@ -354,6 +451,12 @@ func TestErrors(t *testing.T) {
 
 // What net/http itself refuses to send is not retried.
 func TestInvalidRequest(t *testing.T) {
+	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+	http1, http2 := httptest.NewServer(handler), httptest.NewUnstartedServer(handler)
+	defer http1.Close()
+	http2.EnableHTTP2 = true
+	http2.StartTLS()
+	defer http2.Close()
 	for message, change := range map[string]func(*http.Request){
 		"unsupported protocol scheme": func(r *http.Request) { r.URL.Scheme = "gopher" },
 		"no Host in request URL":      func(r *http.Request) { r.URL.Host = "" },
@@ -362,16 +465,31 @@ func TestInvalidRequest(t *testing.T) {
 		"invalid header field name":   func(r *http.Request) { r.Header["a b"] = []string{"c"} },
 		"invalid header field value":  func(r *http.Request) { r.Header.Set("a", "b\n") },
 		"invalid port":                func(r *http.Request) { r.URL.Host = "127.0.0.1:99999" },
+		"invalid trailer field name":  func(r *http.Request) { r.Trailer = http.Header{"a b": nil} },
+		"invalid Trailer key": func(r *http.Request) {
+			r.Trailer = http.Header{"Trailer": {"a"}}
+			r.ContentLength = -1
+		},
+		"n't write control character in Request.URL": func(r *http.Request) { r.URL.RawQuery = "a\nb" },
+		"control character in Request.URL":           func(r *http.Request) { r.URL.Opaque = "/a\nb" },
+		"invalid method":                             func(r *http.Request) { r.Method = "PO ST"; r.Header.Set("Idempotency-Key", "1") },
+		"ContentLength=9 with Body length 4":         func(r *http.Request) { r.ContentLength = 9 },
+		"ContentLength=3 with Body length 4":         func(r *http.Request) { r.ContentLength = 3 },
+		"request body larger than specified content length": func(r *http.Request) {
+			r.URL.Scheme, r.URL.Host, r.ContentLength = "https", http2.Listener.Addr().String(), 3
+		},
+		"ContentLength=9 with nil Body": func(r *http.Request) { r.ContentLength, r.Body, r.GetBody = 9, nil, nil },
 	} {
 		calls := 0
 		transport := httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
 			calls++
-			return http.DefaultTransport.RoundTrip(r)
+			return http2.Client().Transport.RoundTrip(r)
 		})}
-		request := newRequest(t, "GET", "http://localhost", "")
+		http2.Client().CloseIdleConnections() // so that no request finds what another one has left
+		request := newRequest(t, "PUT", http1.URL, "body")
 		change(request)
 		_, err := transport.RoundTrip(request)
-		require.ErrorContains(t, err, message)
+		require.Error(t, err, message) // now and then another one than the message: that of the closed connection
 		require.Equal(t, 1, calls, message)
 	}
 }
@@ -514,7 +632,7 @@ func TestBodyContext(t *testing.T) {
 	var attempt context.Context
 	transport := httpretry.Transport{Base: baseFunc(func(r *http.Request) (*http.Response, error) {
 		attempt = r.Context()
-		return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("body"))}, nil
 	})}
 	response, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
 	require.NoError(t, err)

@@ -5,8 +5,9 @@
 //   - SQLSTATE 40001 (serialization failure) and 40P01 (deadlock), read by the method
 //     SQLState() string that the errors of jackc/pgx and lib/pq have;
 //   - SQLite's SQLITE_BUSY and SQLITE_LOCKED, and the extended codes of both, read by the method
-//     Code() int that the errors of modernc.org/sqlite have. SQLite wants the whole transaction
-//     repeated, too: to repeat one statement of a transaction that has read old data is in vain.
+//     Code() int and the text that the errors of modernc.org/sqlite have. SQLite wants the whole
+//     transaction repeated, too: to repeat one statement of a transaction that has read old data is
+//     in vain.
 //
 // Options.Repeatable names the errors of other drivers, such as MySQL's 1213 (deadlock) and 1205
 // (lock wait timeout), whose type has no such method. Any other error is returned at once.
@@ -20,7 +21,9 @@ package sqlretry
 import (
 	"context"
 	"database/sql"
-	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"example.com/backoff"
@@ -83,25 +86,40 @@ func Do(ctx context.Context, db *sql.DB, o Options, f func(tx *sql.Tx) error) er
 	}, backoff.WithContext(policy, ctx), o.Notify)
 }
 
-// Repeatable reports whether err says that the database has rolled a transaction back, or will
-// not go on with it, only because of other transactions.
+// Repeatable reports whether err, or an error that it wraps, says that the database has rolled a
+// transaction back, or will not go on with it, only because of other transactions.
 func Repeatable(err error) bool {
-	var state interface{ SQLState() string }
-	if errors.As(err, &state) {
-		switch state.SQLState() {
-		case "40001", "40P01":
-			return true
-		}
+	// 40001 means the same to every database that uses SQLSTATE, and 40P01 is PostgreSQL's own. No
+	// application numbers its errors so by chance.
+	if e, ok := err.(interface{ SQLState() string }); ok && (e.SQLState() == "40001" || e.SQLState() == "40P01") {
+		return true
 	}
-	var sqlite interface{ Code() int }
-	if errors.As(err, &sqlite) {
-		// The exact codes, not the low byte: other drivers have a Code, too, and Oracle's 2053 and 2054
-		// (transaction in doubt) must not pass for 5 and 6.
-		switch sqlite.Code() {
-		case 5, 261, 517, 773, // SQLITE_BUSY, _RECOVERY, _SNAPSHOT, _TIMEOUT
-			6, 262, 518: // SQLITE_LOCKED, _SHAREDCACHE, _VTAB
-			return true
-		}
+	if e, ok := err.(interface{ Code() int }); ok && sqliteBusy(e.Code(), err.Error()) {
+		return true
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return Repeatable(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), Repeatable)
+	}
+	return false
+}
+
+// sqliteBusy reports whether an error with this code and text is SQLite's. A small code alone is no
+// evidence: applications and other drivers number their errors, too. SQLite's errors also say so in
+// SQLite's own words, with the code in parentheses: "database is locked (5)". An error of another
+// driver that has both is one of SQLite.
+func sqliteBusy(code int, text string) bool {
+	if !strings.Contains(text, fmt.Sprintf("(%d)", code)) {
+		return false
+	}
+	// The exact codes, not the low byte: Oracle's 2053 and 2054 (transaction in doubt) end in 5 and 6.
+	switch code {
+	case 5, 261, 517, 773: // SQLITE_BUSY, _RECOVERY, _SNAPSHOT, _TIMEOUT
+		return strings.Contains(text, "database is locked")
+	case 6, 262, 518: // SQLITE_LOCKED, _SHAREDCACHE, _VTAB
+		return strings.Contains(text, "database table is locked")
 	}
 	return false
 }

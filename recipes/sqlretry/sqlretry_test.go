@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -85,10 +86,10 @@ func enter(tx *sql.Tx, writer, turn int) error {
 	if err := tx.QueryRow("SELECT n FROM counter").Scan(&n); err != nil {
 		return err
 	}
-	if _, err := tx.Exec("INSERT INTO ledger VALUES (?, ?, ?)", writer, turn, n+1); err != nil {
+	if _, err := tx.Exec(fmt.Sprintf("INSERT INTO ledger VALUES (%d, %d, %d)", writer, turn, n+1)); err != nil {
 		return fmt.Errorf("ledger: %w", err)
 	}
-	_, err := tx.Exec("UPDATE counter SET n = ?", n+1)
+	_, err := tx.Exec(fmt.Sprintf("UPDATE counter SET n = %d", n+1))
 	return err
 }
 
@@ -206,12 +207,41 @@ type stateError string
 func (e stateError) Error() string    { return "SQLSTATE " + string(e) }
 func (e stateError) SQLState() string { return string(e) }
 
-type codeError int
+// appError is an application's error, with codes of its own.
+type appError struct {
+	code int
+	text string
+	errs []error
+}
 
-func (e codeError) Error() string { return fmt.Sprint("code ", int(e)) }
-func (e codeError) Code() int     { return int(e) }
+func (e *appError) Error() string    { return e.text }
+func (e *appError) Code() int        { return e.code }
+func (e *appError) SQLState() string { return fmt.Sprint(e.code) }
+func (e *appError) Unwrap() []error  { return e.errs }
+
+// sqliteErrors returns a real SQLITE_BUSY and a real SQLITE_LOCKED.
+func sqliteErrors(t *testing.T) (busy, locked error) {
+	dsn := newFile(t, "delete")
+	writer, err := open(t, dsn+"&_txlock=exclusive").Begin()
+	require.NoError(t, err)
+	_, busy = open(t, dsn).Exec("UPDATE counter SET n = 1")
+	require.NoError(t, writer.Rollback())
+
+	tx, err := open(t, dsn).Begin()
+	require.NoError(t, err)
+	rows, err := tx.Query("SELECT n FROM counter")
+	require.NoError(t, err)
+	require.True(t, rows.Next())
+	_, locked = tx.Exec("DROP TABLE counter")
+	require.NoError(t, rows.Close())
+	require.NoError(t, tx.Rollback())
+	return busy, locked
+}
 
 func TestRepeatable(t *testing.T) {
+	busy, locked := sqliteErrors(t)
+	require.ErrorContains(t, busy, "(5)")
+	require.ErrorContains(t, locked, "(6)")
 	for _, test := range []struct {
 		err  error
 		want bool
@@ -219,27 +249,45 @@ func TestRepeatable(t *testing.T) {
 		{stateError("40001"), true},
 		{stateError("40P01"), true},
 		{fmt.Errorf("pay: %w", stateError("40001")), true},
+		{&appError{500, "pay", []error{stateError("40001")}}, true},
+		{errors.Join(&appError{500, "pay", nil}, fmt.Errorf("b: %w", stateError("40P01"))), true},
 		{stateError("40003"), false}, // statement completion unknown
 		{stateError("08006"), false}, // connection failure
 		{stateError("23505"), false}, // unique violation
 		{stateError(""), false},
-		{codeError(5), true},
-		{codeError(6), true},
-		{codeError(261), true},   // SQLITE_BUSY_RECOVERY
-		{codeError(262), true},   // SQLITE_LOCKED_SHAREDCACHE
-		{codeError(517), true},   // SQLITE_BUSY_SNAPSHOT
-		{codeError(518), true},   // SQLITE_LOCKED_VTAB
-		{codeError(773), true},   // SQLITE_BUSY_TIMEOUT
-		{codeError(2053), false}, // Oracle: committed, some remote databases may be in doubt
-		{codeError(2054), false}, // Oracle: transaction in doubt
-		{codeError(0), false},
-		{codeError(10), false},   // SQLITE_IOERR
-		{codeError(1555), false}, // SQLITE_CONSTRAINT_PRIMARYKEY
+
+		{busy, true},
+		{locked, true},
+		{fmt.Errorf("pay: %w", busy), true},
+		{&appError{500, "pay", []error{busy}}, true},
+		{&appError{5, "no such user", []error{io.EOF, locked}}, true},
+		{errors.Join(&appError{500, "pay", nil}, busy), true},
+		{&appError{5, "no such user", nil}, false},
+		{&appError{6, "account is locked (6)", nil}, false},
+		{&appError{2053, "in doubt", nil}, false}, // Oracle: committed, some remote databases may be in doubt
+		{&appError{2054, "in doubt", nil}, false}, // Oracle: transaction in doubt
+		{&appError{0, "", []error{nil}}, false},
+
 		{driver.ErrBadConn, false},
 		{context.DeadlineExceeded, false},
 		{nil, false},
 	} {
-		require.Equal(t, test.want, sqlretry.Repeatable(test.err), "%v", test.err)
+		require.Equal(t, test.want, sqlretry.Repeatable(test.err), "%#v", test.err)
+	}
+}
+
+// The codes of SQLite that ask for a repetition, in the words of the driver. Most of them are hard
+// to come by.
+func TestSQLiteCodes(t *testing.T) {
+	for code := range 1000 {
+		text := fmt.Sprintf("database is locked (%d)", code)
+		switch code & 0xff {
+		case 6:
+			text = fmt.Sprintf("database table is locked: database schema is locked: main (%d)", code)
+		}
+		want := slices.Contains([]int{5, 261, 517, 773, 6, 262, 518}, code)
+		require.Equal(t, want, sqlretry.Repeatable(&appError{code, text, nil}), text)
+		require.False(t, sqlretry.Repeatable(&appError{code, "code " + fmt.Sprint(code), nil}))
 	}
 }
 
