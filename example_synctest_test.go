@@ -11,7 +11,7 @@ import (
 	"example.com/backoff"
 )
 
-// This is how to test code that retries, as the README shows it: in a synctest bubble the waits take
+// This is how to test code that retries: in a synctest bubble the waits take
 // no time, and the clock is exact.
 func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,7 @@ type loop struct {
 	stopped       <-chan struct{} // closed by Ticker.Stop; nil in other loops
 	tick          *time.Time      // a Ticker's, for the time at which a wait ended; nil in other loops
 	system        *time.Timer     // made for the first wait that needs one
-	waited, begun bool            // for more than zero; the retry that was decided on last
+	waited, begun bool            // a wait above zero has begun; the retry that was decided on last has
 }
 
 // start begins what follows the first failure.

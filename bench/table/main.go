@@ -1,4 +1,4 @@
-// Table reads the output of the benchmarks and prints the README's table in Markdown.
+// Table reads the output of the benchmarks and prints the table of docs/measured.md in Markdown.
 //
 // Of the rounds in the output the fastest counts: noise only ever adds time.
 package main
