@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -38,7 +39,8 @@ func source(t *testing.T, visit func(ast.Decl)) {
 	}
 }
 
-// The tables of decorators and jitters, which many tests go through, leave none out.
+// The tables of decorators and jitters, which many tests go through, leave none out, nor do the pages
+// that list them.
 func TestTables(t *testing.T) {
 	var wrappers, constants []string
 	source(t, func(decl ast.Decl) {
@@ -61,6 +63,14 @@ func TestTables(t *testing.T) {
 		names = append(names, jitter.String())
 	}
 	require.Equal(t, constants, names)
+
+	for page, listed := range map[string][]string{"README.md": wrappers, "backoff.go": wrappers, "docs/choosing.md": names} {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, name := range listed {
+			require.Contains(t, string(text), name, page)
+		}
+	}
 }
 
 // Every decorator has the method by which contexts, observers and budgets are found, passes waits and
