@@ -38,12 +38,12 @@ func TestClockReads(t *testing.T) {
 func TestClockStepsBack(t *testing.T) {
 	const s = time.Second
 	for name, test := range map[string]struct {
-		clock []time.Duration // at Reset, then at each NextBackOff
+		clock []time.Duration // at Reset, at each NextBackOff, and once more before the start
 		want  []time.Duration
 	}{
 		"after the start":   {[]time.Duration{0, 8 * s, 2 * s, 9 * s, 10 * s}, []time.Duration{s, s, s, backoff.Stop}},
-		"before the start":  {[]time.Duration{0, 8 * s, -100 * s, -91 * s, -90 * s}, []time.Duration{s, s, s, backoff.Stop}},
-		"beyond a Duration": {[]time.Duration{math.MaxInt64, math.MinInt64, math.MaxInt64}, []time.Duration{s, backoff.Stop}},
+		"before the start":  {[]time.Duration{0, 8 * s, -100 * s, -100 * s, -91 * s, -90 * s}, []time.Duration{s, s, s, backoff.Stop}},
+		"beyond a Duration": {[]time.Duration{math.MaxInt64, math.MinInt64, math.MinInt64, math.MaxInt64}, []time.Duration{s, backoff.Stop}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &backoff.ExponentialBackOff{
@@ -56,7 +56,7 @@ func TestClockStepsBack(t *testing.T) {
 }
 
 func TestGetElapsedTime(t *testing.T) {
-	b := &backoff.ExponentialBackOff{Clock: clockOf(0, 3, 5, -9, -7, 20, 24)}
+	b := &backoff.ExponentialBackOff{Clock: clockOf(0, 3, 5, -9, -9, -7, 20, 24)}
 	require.Zero(t, b.GetElapsedTime(), "before Reset")
 	b.Reset()
 	require.EqualValues(t, 3, b.GetElapsedTime())

@@ -140,8 +140,9 @@ func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 		return 0
 	}
 	now := b.now()
-	if now < b.since { // a Clock that steps back before the start starts over
-		b.since = now
+	if now < b.since { // the Clock has stepped back before the start: start over
+		b.first = nil
+		return b.now()
 	}
 	return now - b.since
 }

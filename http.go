@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -16,7 +15,8 @@ import (
 // negative or fractional number are not well-formed. Pass the wait on with [RetryAfter].
 func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 	value = strings.Trim(value, " \t")
-	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+	if value != "" && strings.Trim(value, "0123456789") == "" {
+		seconds, _ := strconv.ParseUint(value, 10, 64) // the largest if it is larger
 		return time.Duration(min(seconds, math.MaxInt64/uint64(time.Second))) * time.Second, true
 	}
 	const rfc850 = "Monday, 02-Jan-06 15:04:05 GMT"

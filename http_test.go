@@ -41,7 +41,7 @@ func TestParseRetryAfter(t *testing.T) {
 	for _, value := range []string{
 		"", " ", "\t", "-1", "+1", "1.5", "1e3", "0x10", "1 2", "12s", "soon", "1_000", "١٢",
 		"Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 PST", "Sunday, 06-Nov-94 08:49:37 PST",
-		"1994-11-06T08:49:37Z", "Sun, 31 Feb 1994 08:49:37 GMT", "120\n",
+		"1994-11-06T08:49:37Z", "Sun, 31 Feb 1994 08:49:37 GMT", "120\n", "20000000000000000000A",
 	} {
 		got, ok := backoff.ParseRetryAfter(value, now)
 		require.False(t, ok, "%q", value)

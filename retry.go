@@ -36,9 +36,7 @@ type Notify func(err error, wait time.Duration)
 //
 // A nil b means [NewExponentialBackOff]. If o panics, the panic passes through; nothing is left
 // running. b must not be used by two loops at once.
-func Retry(o Operation, b BackOff) error {
-	return retry(o, b, nil, nil)
-}
+func Retry(o Operation, b BackOff) error { return retry(o, b, nil, nil) }
 
 // RetryWithData is like [Retry] and returns the value of o's last call, even with an error.
 func RetryWithData[T any](o OperationWithData[T], b BackOff) (T, error) {
