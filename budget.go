@@ -101,11 +101,11 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
 		panic("backoff: WithBudget called with a nil budget")
 	}
-	return &budgetBackOff{decorator: decorator{BackOff: orDefault(b)}, budget: budget}
+	return &budgetBackOff{limit: newLimit(b), budget: budget}
 }
 
 type budgetBackOff struct {
-	decorator
+	limit
 	budget   *Budget
 	inLoop   bool  // between a decision of a loop of this package and its end
 	refused  bool  // the budget could not pay in this decision
@@ -131,7 +131,7 @@ func (b *budgetBackOff) Reset() {
 }
 
 func (b *budgetBackOff) NextBackOff() time.Duration {
-	wait := b.decorator.NextBackOff()
+	wait := b.limit.NextBackOff()
 	switch {
 	case wait < 0:
 	case !b.budget.Withdraw():
@@ -144,7 +144,7 @@ func (b *budgetBackOff) NextBackOff() time.Duration {
 }
 
 func (b *budgetBackOff) decide(floor time.Duration) {
-	b.decorator.decide(floor)
+	b.limit.decide(floor)
 	b.inLoop, b.refused = true, false
 }
 
@@ -159,5 +159,5 @@ func (b *budgetBackOff) stopped() (error, bool) {
 	if b.refused {
 		return ErrBudgetExhausted, true
 	}
-	return b.decorator.stopped()
+	return b.limit.stopped()
 }

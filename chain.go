@@ -37,20 +37,26 @@ type participant interface {
 	end(begun bool)
 }
 
-// decorator is what the decorators of this package have in common. It notes how the policy below has
+// decorator is what the decorators of this package have in common.
+type decorator struct{ BackOff }
+
+func (d *decorator) Unwrap() BackOff { return d.BackOff }
+
+// limit is a decorator that may stop a loop by its own rule. It notes how the policy below has
 // answered, since a user's decorator may turn a wait into a stop, or a stop into a wait.
-type decorator struct {
-	BackOff
+type limit struct {
+	decorator
 	saidStop, saidWait bool // in this decision
 }
 
-func (d *decorator) Unwrap() BackOff        { return d.BackOff }
-func (d *decorator) decide(time.Duration)   { d.saidStop, d.saidWait = false, false }
-func (d *decorator) stopped() (error, bool) { return nil, d.saidWait }
-func (d *decorator) end(bool)               {}
+func newLimit(b BackOff) limit { return limit{decorator: decorator{orDefault(b)}} }
 
-func (d *decorator) NextBackOff() time.Duration {
-	wait := d.BackOff.NextBackOff()
-	d.saidStop, d.saidWait = wait < 0, wait >= 0
+func (l *limit) decide(time.Duration)   { l.saidStop, l.saidWait = false, false }
+func (l *limit) stopped() (error, bool) { return nil, l.saidWait }
+func (l *limit) end(bool)               {}
+
+func (l *limit) NextBackOff() time.Duration {
+	wait := l.BackOff.NextBackOff()
+	l.saidStop, l.saidWait = wait < 0, wait >= 0
 	return wait
 }

@@ -29,10 +29,10 @@ func WithContext(b BackOff, ctx context.Context) BackOffContext {
 		b = c.BackOff
 	}
 	if t, ok := b.(*triesBackOff); ok && t.context.ctx == nil {
-		t.context = contextBackOff{decorator{BackOff: t}, ctx}
+		t.context = contextBackOff{decorator{t}, ctx}
 		return &t.context
 	}
-	return &contextBackOff{decorator{BackOff: orDefault(b)}, ctx}
+	return &contextBackOff{decorator{orDefault(b)}, ctx}
 }
 
 type contextBackOff struct {
@@ -46,5 +46,5 @@ func (b *contextBackOff) NextBackOff() time.Duration {
 	if b.ctx.Err() != nil {
 		return Stop
 	}
-	return b.decorator.NextBackOff()
+	return b.BackOff.NextBackOff()
 }

@@ -28,7 +28,6 @@ func permanent(err error) (error, bool) {
 	return errPermanent, true
 }
 
-// withoutMarks returns err without the marks in its tree.
 func withoutMarks(err error) error {
 	err, _ = permanent(err)
 	return err

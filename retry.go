@@ -44,9 +44,7 @@ func RetryWithData[T any](o OperationWithData[T], b BackOff) (T, error) {
 }
 
 // RetryNotify is like [Retry] and calls notify before each wait. A nil notify is not called.
-func RetryNotify(o Operation, b BackOff, notify Notify) error {
-	return retry(o, b, notify, nil)
-}
+func RetryNotify(o Operation, b BackOff, notify Notify) error { return retry(o, b, notify, nil) }
 
 // RetryNotifyWithData is like [RetryNotify] and returns the value of o's last call, even with an
 // error.

@@ -12,11 +12,11 @@ func WithRetryIf(b BackOff, retryable func(error) bool) BackOff {
 	if retryable == nil {
 		panic("backoff: WithRetryIf called with a nil function")
 	}
-	return &retryIfBackOff{decorator: decorator{BackOff: orDefault(b)}, retryable: retryable}
+	return &retryIfBackOff{limit: newLimit(b), retryable: retryable}
 }
 
 type retryIfBackOff struct {
-	decorator
+	limit
 	retryable func(error) bool
 	refused   bool // the last error is not retryable
 }
@@ -33,5 +33,5 @@ func (b *retryIfBackOff) NextBackOff() time.Duration {
 	if b.refused {
 		return Stop
 	}
-	return b.decorator.NextBackOff()
+	return b.limit.NextBackOff()
 }

@@ -7,18 +7,18 @@ package backoff
 //	b = backoff.WithStopCause(backoff.WithMaxRetries(b, 5), errTooOften)
 //
 // Of several causes that apply, the innermost counts; the refusal of a [Budget] is one of them. A loop
-// that ends for another reason returns what it would return without WithStopCause.
+// that ends for another reason returns what it would without WithStopCause.
 //
 // A nil b means [NewExponentialBackOff]. A nil cause panics. The result holds the state of one loop.
 func WithStopCause(b BackOff, cause error) BackOff {
 	if cause == nil {
 		panic("backoff: WithStopCause called with a nil cause")
 	}
-	return &stopCauseBackOff{decorator: decorator{BackOff: orDefault(b)}, cause: cause}
+	return &stopCauseBackOff{limit: newLimit(b), cause: cause}
 }
 
 type stopCauseBackOff struct {
-	decorator
+	limit
 	cause error
 }
 
@@ -26,5 +26,5 @@ func (b *stopCauseBackOff) stopped() (error, bool) {
 	if b.saidStop {
 		return b.cause, false
 	}
-	return b.decorator.stopped()
+	return b.limit.stopped()
 }

@@ -166,7 +166,7 @@ func TestStopCauseOverridden(t *testing.T) {
 		"a budget above":                 {empty(labelled()), "retry budget exhausted: failed"},
 		"a budget above a refusal":       {empty(refused()), "retry budget exhausted: failed"},
 		"a label and a decorator above":  {backoff.WithStopCause(vetoing{foreign{backoff.WithMaxRetries(labelled(), 9)}}, errTries), "out of tries: failed"},
-		"a decorator of ours above":      {vetoing{foreign{backoff.WithContext(labelled(), context.Background())}}, "failed"},
+		"a decorator of ours above":      {vetoing{foreign{backoff.WithRetryIf(labelled(), isFailed)}}, "failed"},
 		"a decorator of ours, a refusal": {vetoing{foreign{backoff.WithMaxRetries(refused(), 9)}}, "failed"},
 		"a label, and one that saw it":   {backoff.WithStopCause(backoff.WithMaxRetries(labelled(), 0), errTries), "out of tries: failed"},
 		"our own stop":                   {backoff.WithMaxRetries(labelled(), 1), "failed"},

@@ -45,11 +45,9 @@ type Ticker struct {
 // NewTicker returns a Ticker with the waits of b. It is like [NewTickerWithTimer] with a nil timer.
 func NewTicker(b BackOff) *Ticker { return NewTickerWithTimer(b, nil) }
 
-// NewTickerWithTimer resets b and returns a [Ticker] with the waits of b, measured by timer. The
-// timer is stopped when the ticker ends.
-//
-// The first tick comes at once, even if b's context is done. The value of a later tick is the time
-// at which its wait ended.
+// NewTickerWithTimer resets b and returns a [Ticker] with the waits of b, measured by timer, which is
+// stopped when the ticker ends. The first tick comes at once, even if b's context is done. The value of
+// a later tick is the time at which its wait ended.
 //
 // A nil b means [NewExponentialBackOff], a nil timer the default one. A b that has a [Budget] panics: a
 // Ticker does not know how an attempt ended, and would pay for a tick after a success as well.

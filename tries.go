@@ -2,16 +2,15 @@ package backoff
 
 import "time"
 
-// WithMaxRetries limits b to max retries: a loop makes at most max+1 attempts. Zero means no
-// retries.
+// WithMaxRetries limits b to max retries, which are max+1 attempts. Zero means no retries.
 //
 // A nil b means [NewExponentialBackOff]. The result holds the state of one loop.
 func WithMaxRetries(b BackOff, max uint64) BackOff {
-	return &triesBackOff{decorator: decorator{BackOff: orDefault(b)}, max: max}
+	return &triesBackOff{limit: newLimit(b), max: max}
 }
 
 type triesBackOff struct {
-	decorator
+	limit
 	max, used uint64
 	context   contextBackOff // room for the WithContext that most callers add: one allocation for both
 }
@@ -26,5 +25,5 @@ func (b *triesBackOff) NextBackOff() time.Duration {
 		return Stop
 	}
 	b.used++
-	return b.decorator.NextBackOff()
+	return b.limit.NextBackOff()
 }
