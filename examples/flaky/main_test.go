@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -20,24 +21,28 @@ import (
 
 func TestUsageErrors(t *testing.T) {
 	for message, args := range map[string][]string{
-		"flag provided but not defined: -nosuch":     {"-nosuch"},
-		`unexpected argument "extra"`:                {"extra"},
-		"-attempts must be at least 1":               {"-attempts", "0"},
-		"-timeout must be longer than zero":          {"-timeout", "-1s"},
-		`-url "ftp://x" is not an http or https`:     {"-url", "ftp://x"},
-		`-url "nonsense" is not an http or https`:    {"-url", "nonsense"},
-		`-url "http://:80" is not an http or https`:  {"-url", "http://:80"},
-		`-url "http://[::1" is not an http or https`: {"-url", "http://[::1"},
-		`-url "http://x:65536" has an invalid port`:  {"-url", "http://x:65536"},
-		`invalid value "many" for flag -attempts`:    {"-attempts", "many"},
-		`invalid value "-1" for flag -attempts`:      {"-attempts", "-1"},
-		`invalid value "later" for flag -timeout:`:   {"-timeout", "later"},
+		"flag provided but not defined: -nosuch":   {"-nosuch"},
+		`unexpected argument "extra"`:              {"extra"},
+		"-attempts must be at least 1":             {"-attempts", "0"},
+		"-timeout must be longer than zero":        {"-timeout", "-1s"},
+		"-url has an invalid port: 65536":          {"-url", "http://x:65536"},
+		`invalid value "many" for flag -attempts`:  {"-attempts", "many"},
+		`invalid value "-1" for flag -attempts`:    {"-attempts", "-1"},
+		`invalid value "later" for flag -timeout:`: {"-timeout", "later"},
 	} {
-		var stdout, stderr bytes.Buffer
-		require.Equal(t, 2, run(args, &stdout, &stderr), args)
-		require.Contains(t, stderr.String(), message)
-		require.Empty(t, stdout.String())
+		requireUsageError(t, args, message)
 	}
+	for _, address := range []string{"ftp://x", "nonsense", "http://:80", "http://[::1"} {
+		requireUsageError(t, []string{"-url", address}, "-url is not an http or https URL")
+	}
+}
+
+func requireUsageError(t *testing.T, args []string, message string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 2, run(args, &stdout, &stderr), args)
+	require.Contains(t, stderr.String(), message)
+	require.Empty(t, stdout.String())
 }
 
 func TestHelp(t *testing.T) {
@@ -75,6 +80,49 @@ func TestURL(t *testing.T) {
 		require.Equal(t, test.exit, run([]string{"-v", "-attempts", "2", "-url", server.URL}, &stdout, &stderr))
 		require.Contains(t, stdout.String(), fmt.Sprintf("(attempts: %d, ", test.attempts), "%+v", test)
 		server.Close()
+	}
+}
+
+// A URL may hold a password. Neither the output nor an error shows it.
+func TestURLPassword(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch _, password, _ := r.BasicAuth(); {
+		case password != "secret":
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.URL.Path == "/moved":
+			w.Header().Set("Location", "ftp://me:secret@localhost")
+			w.WriteHeader(http.StatusFound)
+		case r.URL.Path != "/":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer server.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for _, test := range []struct {
+		server, path string
+		exit         int
+		shown        string
+	}{
+		{server.URL, "/", 0, "http://me:xxxxx@127.0.0.1"},
+		{server.URL, "/busy", 1, "503"},
+		{server.URL, "/moved", 1, "redirected"},
+		{closed.URL, "", 1, "refused"},
+		{server.URL, "x", 2, "is not an http"},
+		{server.URL, "0000", 2, "invalid port"},
+		{server.URL, "/%zz", 2, "is not an http"},
+		{"http://[", "", 2, "is not an http"},
+		{"ftp://localhost", "", 2, "is not an http"},
+		{"mailto:localhost", "", 2, "is not an http"},
+	} {
+		scheme, host, _ := strings.Cut(test.server, ":")
+		slashes := host[:len(host)-len(strings.TrimLeft(host, "/"))]
+		address := scheme + ":" + slashes + "me:secret@" + host[len(slashes):] + test.path
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, test.exit, run([]string{"-v", "-attempts", "2", "-url", address}, &stdout, &stderr), address)
+		output := stdout.String() + stderr.String()
+		require.Contains(t, output, test.shown, address)
+		require.NotContains(t, output, "secret", address)
 	}
 }
 
