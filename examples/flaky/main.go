@@ -96,7 +96,7 @@ func usage(flags *flag.FlagSet) {
 // not show it.
 func check(rest []string, address string, attempts uint64, timeout time.Duration) (string, error) {
 	if len(rest) > 0 {
-		return "", fmt.Errorf("unexpected argument %q", rest[0])
+		return "", errors.New("unexpected argument; a URL needs -url")
 	}
 	if attempts == 0 {
 		return "", errors.New("-attempts must be at least 1")

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"runtime"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -22,7 +21,7 @@ import (
 func TestUsageErrors(t *testing.T) {
 	for message, args := range map[string][]string{
 		"flag provided but not defined: -nosuch":   {"-nosuch"},
-		`unexpected argument "extra"`:              {"extra"},
+		"unexpected argument; a URL needs -url":    {"extra"},
 		"-attempts must be at least 1":             {"-attempts", "0"},
 		"-timeout must be longer than zero":        {"-timeout", "-1s"},
 		"-url has an invalid port: 65536":          {"-url", "http://x:65536"},
@@ -92,38 +91,39 @@ func TestURLPassword(t *testing.T) {
 		case r.URL.Path == "/moved":
 			w.Header().Set("Location", "ftp://me:secret@localhost")
 			w.WriteHeader(http.StatusFound)
-		case r.URL.Path != "/":
+		case r.URL.Path == "/busy":
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
 	defer server.Close()
 	closed := httptest.NewServer(nil)
 	closed.Close()
+	host, closedHost := server.Listener.Addr().String(), closed.Listener.Addr().String()
 	for _, test := range []struct {
-		server, path string
-		exit         int
-		shown        string
+		url   string
+		exit  int
+		shown string
 	}{
-		{server.URL, "/", 0, "http://me:xxxxx@127.0.0.1"},
-		{server.URL, "/busy", 1, "503"},
-		{server.URL, "/moved", 1, "redirected"},
-		{closed.URL, "", 1, "refused"},
-		{server.URL, "x", 2, "is not an http"},
-		{server.URL, "0000", 2, "invalid port"},
-		{server.URL, "/%zz", 2, "is not an http"},
-		{"http://[", "", 2, "is not an http"},
-		{"ftp://localhost", "", 2, "is not an http"},
-		{"mailto:localhost", "", 2, "is not an http"},
+		{"http://me:secret@" + host, 0, "http://me:xxxxx@" + host},
+		{"http://me:secret@" + host + "/busy", 1, "503"},
+		{"http://me:secret@" + host + "/moved", 1, "redirected"},
+		{"http://me:secret@" + closedHost, 1, "refused"},
+		{"http://me:secret@" + host + "0000", 2, "invalid port"},
+		{"http://me:secret@" + host + "x", 2, "is not an http"},
+		{"http://me:secret@" + host + "/%zz", 2, "is not an http"},
+		{"http://me:secret@[", 2, "is not an http"},
+		{"ftp://me:secret@" + host, 2, "is not an http"},
+		{"me:secret@" + host, 2, "is not an http"},
 	} {
-		scheme, host, _ := strings.Cut(test.server, ":")
-		slashes := host[:len(host)-len(strings.TrimLeft(host, "/"))]
-		address := scheme + ":" + slashes + "me:secret@" + host[len(slashes):] + test.path
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, test.exit, run([]string{"-v", "-attempts", "2", "-url", address}, &stdout, &stderr), address)
+		require.Equal(t, test.exit, run([]string{"-v", "-attempts", "2", "-url", test.url}, &stdout, &stderr), test.url)
 		output := stdout.String() + stderr.String()
-		require.Contains(t, output, test.shown, address)
-		require.NotContains(t, output, "secret", address)
+		require.Contains(t, output, test.shown, test.url)
+		require.NotContains(t, output, "secret", test.url)
 	}
+	var stderr bytes.Buffer
+	require.Equal(t, 2, run([]string{"http://me:secret@" + host}, io.Discard, &stderr))
+	require.NotContains(t, stderr.String(), "secret")
 }
 
 func TestPermanent(t *testing.T) {
