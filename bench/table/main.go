@@ -44,8 +44,8 @@ func run(in io.Reader, out io.Writer) error {
 		return err
 	}
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "%s, %s cores, %s %s/%s, %s, the fastest of %d rounds\n\n",
-		r.cpu, r.cores, runtime.Version(), runtime.GOOS, runtime.GOARCH, time.Now().Format(time.DateOnly), r.rounds)
+	fmt.Fprintf(w, "%s, %s cores, %s %s, %s, the fastest of %d rounds\n\n",
+		r.cpu, r.cores, runtime.Version(), r.system, time.Now().Format(time.DateOnly), r.rounds)
 	fmt.Fprintln(w, "| | per call, ns (allocs) | reused, ns | ten failures, ns | waiting, B |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---:|")
 	for _, row := range rows {
@@ -60,9 +60,9 @@ func run(in io.Reader, out io.Writer) error {
 type figure struct{ task, peer, unit string }
 
 type results struct {
-	least      map[figure]float64
-	rounds     int
-	cpu, cores string
+	least              map[figure]float64
+	rounds             int
+	cpu, cores, system string
 }
 
 func read(in io.Reader) (results, error) {
@@ -96,6 +96,7 @@ func read(in io.Reader) (results, error) {
 				r.rounds = max(r.rounds, counts[f])
 			}
 			r.cpu = record.GetConfig("cpu")
+			r.system = record.GetConfig("goos") + "/" + record.GetConfig("goarch")
 		}
 	}
 	if err := reader.Err(); err != nil {

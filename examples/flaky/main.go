@@ -48,18 +48,18 @@ func run(args []string, stdout, stderr io.Writer) int {
 	} else if err != nil {
 		return 2
 	}
-	if err := check(flags.Args(), *address, c.attempts, c.timeout); err != nil {
+	name, err := check(flags.Args(), *address, c.attempts, c.timeout)
+	if err != nil {
 		fmt.Fprintln(stderr, "flaky:", err)
 		return 2
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	targets, base := []page{{path: *address, does: "(given by -url)"}}, ""
+	targets := []page{{path: name, url: *address, does: "(given by -url)"}}
 	if *address == "" {
-		var err error
 		targets = pages()
-		if base, err = serve(ctx, targets); err != nil {
+		if err := serve(ctx, targets); err != nil {
 			fmt.Fprintln(stderr, "flaky:", err)
 			return 1
 		}
@@ -70,7 +70,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	transport.DisableKeepAlives = true // otherwise net/http itself retries some dropped connections
 	c.http.Transport = transport
 	c.http.CheckRedirect = checkRedirect
-	good := c.fetchAll(ctx, base, targets, out)
+	good := c.fetchAll(ctx, targets, out)
 	if out.err != nil {
 		fmt.Fprintln(stderr, "flaky: output:", out.err)
 	}
@@ -92,27 +92,29 @@ func usage(flags *flag.FlagSet) {
 	flags.PrintDefaults()
 }
 
-func check(rest []string, address string, attempts uint64, timeout time.Duration) error {
+// check returns address as it is to be shown, without its password. For the same reason its errors do
+// not show it.
+func check(rest []string, address string, attempts uint64, timeout time.Duration) (string, error) {
 	if len(rest) > 0 {
-		return fmt.Errorf("unexpected argument %q", rest[0])
+		return "", errors.New("unexpected argument; a URL needs -url")
 	}
 	if attempts == 0 {
-		return errors.New("-attempts must be at least 1")
+		return "", errors.New("-attempts must be at least 1")
 	}
 	if timeout <= 0 {
-		return errors.New("-timeout must be longer than zero")
+		return "", errors.New("-timeout must be longer than zero")
 	}
 	if address == "" {
-		return nil
+		return "", nil
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("-url %q is not an http or https URL", address)
+		return "", errors.New("-url is not an http or https URL")
 	}
 	if _, err := strconv.ParseUint(u.Port(), 10, 16); err != nil && u.Port() != "" {
-		return fmt.Errorf("-url %q has an invalid port", address)
+		return "", fmt.Errorf("-url has an invalid port: %s", u.Port())
 	}
-	return nil
+	return u.Redacted(), nil
 }
 
 // output remembers the first error of its Writer.
@@ -167,7 +169,7 @@ type result struct {
 
 // fetchAll fetches all pages at once, prints how each ended, and reports whether all ended as they
 // should.
-func (c *client) fetchAll(ctx context.Context, base string, pages []page, stdout io.Writer) bool {
+func (c *client) fetchAll(ctx context.Context, pages []page, stdout io.Writer) bool {
 	start := time.Now()
 	results := make([]result, len(pages))
 	var workers sync.WaitGroup
@@ -175,7 +177,7 @@ func (c *client) fetchAll(ctx context.Context, base string, pages []page, stdout
 		workers.Add(1)
 		go func() {
 			defer workers.Done()
-			results[i] = c.fetch(ctx, p.path, base+p.path)
+			results[i] = c.fetch(ctx, p.path, p.url)
 		}()
 	}
 	workers.Wait()
@@ -208,7 +210,7 @@ func (c *client) fetchAll(ctx context.Context, base string, pages []page, stdout
 }
 
 // fetch gets one page, retrying for as long as that may help.
-func (c *client) fetch(ctx context.Context, name, url string) result {
+func (c *client) fetch(ctx context.Context, name, address string) result {
 	policy := backoff.WithContext(
 		backoff.WithBudget(
 			backoff.WithMaxRetries(
@@ -223,7 +225,7 @@ func (c *client) fetch(ctx context.Context, name, url string) result {
 	log := c.log.With("page", name)
 	size, err := backoff.RetryNotifyWithData(func() (int, error) {
 		attempt++
-		size, err := c.get(ctx, url)
+		size, err := c.get(ctx, address)
 		if err == nil {
 			log.Debug("done", "attempt", attempt, "bytes", size)
 		}
@@ -235,14 +237,18 @@ func (c *client) fetch(ctx context.Context, name, url string) result {
 }
 
 // get makes one attempt.
-func (c *client) get(ctx context.Context, url string) (int, error) {
+func (c *client) get(ctx context.Context, address string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return 0, backoff.Permanent(err)
 	}
 	response, err := c.http.Do(request)
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err // without the URL: that of a redirect may hold a password
+	}
 	if permanent(err) {
 		err = backoff.Permanent(err)
 	}
@@ -270,7 +276,7 @@ func checkRedirect(request *http.Request, via []*http.Request) error {
 		return backoff.Permanent(errors.New("stopped after 10 redirects"))
 	}
 	if u := request.URL; u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return backoff.Permanent(fmt.Errorf("redirected to %q", u))
+		return backoff.Permanent(fmt.Errorf("redirected to %q", u.Redacted()))
 	}
 	return nil
 }

@@ -20,24 +20,28 @@ import (
 
 func TestUsageErrors(t *testing.T) {
 	for message, args := range map[string][]string{
-		"flag provided but not defined: -nosuch":     {"-nosuch"},
-		`unexpected argument "extra"`:                {"extra"},
-		"-attempts must be at least 1":               {"-attempts", "0"},
-		"-timeout must be longer than zero":          {"-timeout", "-1s"},
-		`-url "ftp://x" is not an http or https`:     {"-url", "ftp://x"},
-		`-url "nonsense" is not an http or https`:    {"-url", "nonsense"},
-		`-url "http://:80" is not an http or https`:  {"-url", "http://:80"},
-		`-url "http://[::1" is not an http or https`: {"-url", "http://[::1"},
-		`-url "http://x:65536" has an invalid port`:  {"-url", "http://x:65536"},
-		`invalid value "many" for flag -attempts`:    {"-attempts", "many"},
-		`invalid value "-1" for flag -attempts`:      {"-attempts", "-1"},
-		`invalid value "later" for flag -timeout:`:   {"-timeout", "later"},
+		"flag provided but not defined: -nosuch":   {"-nosuch"},
+		"unexpected argument; a URL needs -url":    {"extra"},
+		"-attempts must be at least 1":             {"-attempts", "0"},
+		"-timeout must be longer than zero":        {"-timeout", "-1s"},
+		"-url has an invalid port: 65536":          {"-url", "http://x:65536"},
+		`invalid value "many" for flag -attempts`:  {"-attempts", "many"},
+		`invalid value "-1" for flag -attempts`:    {"-attempts", "-1"},
+		`invalid value "later" for flag -timeout:`: {"-timeout", "later"},
 	} {
-		var stdout, stderr bytes.Buffer
-		require.Equal(t, 2, run(args, &stdout, &stderr), args)
-		require.Contains(t, stderr.String(), message)
-		require.Empty(t, stdout.String())
+		requireUsageError(t, args, message)
 	}
+	for _, address := range []string{"ftp://x", "nonsense", "http://:80", "http://[::1"} {
+		requireUsageError(t, []string{"-url", address}, "-url is not an http or https URL")
+	}
+}
+
+func requireUsageError(t *testing.T, args []string, message string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, 2, run(args, &stdout, &stderr), args)
+	require.Contains(t, stderr.String(), message)
+	require.Empty(t, stdout.String())
 }
 
 func TestHelp(t *testing.T) {
@@ -76,6 +80,50 @@ func TestURL(t *testing.T) {
 		require.Contains(t, stdout.String(), fmt.Sprintf("(attempts: %d, ", test.attempts), "%+v", test)
 		server.Close()
 	}
+}
+
+// A URL may hold a password. Neither the output nor an error shows it.
+func TestURLPassword(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch _, password, _ := r.BasicAuth(); {
+		case password != "secret":
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.URL.Path == "/moved":
+			w.Header().Set("Location", "ftp://me:secret@localhost")
+			w.WriteHeader(http.StatusFound)
+		case r.URL.Path == "/busy":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer server.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	host, closedHost := server.Listener.Addr().String(), closed.Listener.Addr().String()
+	for _, test := range []struct {
+		url   string
+		exit  int
+		shown string
+	}{
+		{"http://me:secret@" + host, 0, "http://me:xxxxx@" + host},
+		{"http://me:secret@" + host + "/busy", 1, "503"},
+		{"http://me:secret@" + host + "/moved", 1, "redirected"},
+		{"http://me:secret@" + closedHost, 1, "refused"},
+		{"http://me:secret@" + host + "0000", 2, "invalid port"},
+		{"http://me:secret@" + host + "x", 2, "is not an http"},
+		{"http://me:secret@" + host + "/%zz", 2, "is not an http"},
+		{"http://me:secret@[", 2, "is not an http"},
+		{"ftp://me:secret@" + host, 2, "is not an http"},
+		{"me:secret@" + host, 2, "is not an http"},
+	} {
+		var stdout, stderr bytes.Buffer
+		require.Equal(t, test.exit, run([]string{"-v", "-attempts", "2", "-url", test.url}, &stdout, &stderr), test.url)
+		output := stdout.String() + stderr.String()
+		require.Contains(t, output, test.shown, test.url)
+		require.NotContains(t, output, "secret", test.url)
+	}
+	var stderr bytes.Buffer
+	require.Equal(t, 2, run([]string{"http://me:secret@" + host}, io.Discard, &stderr))
+	require.NotContains(t, stderr.String(), "secret")
 }
 
 func TestPermanent(t *testing.T) {

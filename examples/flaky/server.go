@@ -13,6 +13,7 @@ import (
 // A page is a path on the server and the outcome that a client should see.
 type page struct {
 	path string
+	url  string
 	does string // what the server does, in words
 	want error
 	trap http.HandlerFunc // answers the first requests
@@ -41,8 +42,8 @@ func pages() []page {
 	}
 }
 
-// serve starts a server on a loopback port and returns its address. The server runs until ctx is done.
-func serve(ctx context.Context, pages []page) (string, error) {
+// serve starts a server on a loopback port and sets the pages' URLs. The server runs until ctx is done.
+func serve(ctx context.Context, pages []page) error {
 	var mu sync.Mutex
 	requests := map[string]int{}
 	mux := http.NewServeMux()
@@ -61,10 +62,13 @@ func serve(ctx context.Context, pages []page) (string, error) {
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", err
+		return err
 	}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go server.Serve(listener)
 	context.AfterFunc(ctx, func() { server.Close() })
-	return "http://" + listener.Addr().String(), nil
+	for i := range pages {
+		pages[i].url = "http://" + listener.Addr().String() + pages[i].path
+	}
+	return nil
 }
