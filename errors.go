@@ -30,7 +30,7 @@ func (e *PermanentError) Error() string {
 	if err := e.Unwrap(); err != nil {
 		return err.Error()
 	}
-	return errPermanent.Error()
+	return "permanent error"
 }
 
 // Unwrap returns Err, or nil if Err is e itself.

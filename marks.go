@@ -9,9 +9,6 @@ import (
 // wraps itself; what lies below them is left out.
 const maxTree = 100_000
 
-// errPermanent is what remains of marks that mark nothing.
-var errPermanent = errors.New("permanent error")
-
 // permanent returns err without the marks in its tree, and reports whether there were any.
 func permanent(err error) (error, bool) {
 	if _, ok := asType[*PermanentError](err); !ok {
@@ -25,7 +22,7 @@ func permanent(err error) (error, bool) {
 	case len(e.parts) > 0: // one, below marks alone
 		return e.parts[0], true
 	}
-	return errPermanent, true
+	return errors.New(new(PermanentError).Error()), true // of marks that mark nothing
 }
 
 func withoutMarks(err error) error {

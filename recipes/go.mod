@@ -3,7 +3,7 @@ module example.com/backoff/recipes
 go 1.26.0
 
 require (
-	example.com/backoff v0.0.0
+	example.com/backoff v1.0.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/otel v1.47.0
