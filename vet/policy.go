@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -93,14 +94,11 @@ func (c *checker) callee(call *ast.CallExpr) (name string, v int, recv ast.Expr)
 	return fn.Name(), version(fn.Pkg()), recv
 }
 
+var library = regexp.MustCompile(`(example\.com|github\.com/cenkalti)/backoff(/v[2-7])?\.`)
+
 // typeName returns the name of t, or of what it points to. The library is backoff in any version.
 func typeName(t types.Type) string {
-	return strings.TrimPrefix(types.TypeString(t, func(pkg *types.Package) string {
-		if version(pkg) != 0 {
-			return "backoff"
-		}
-		return pkg.Path()
-	}), "*")
+	return strings.TrimPrefix(library.ReplaceAllString(types.TypeString(t, nil), "backoff."), "*")
 }
 
 // A policy is what a package shows of one.
@@ -199,8 +197,7 @@ func (p *policy) ends() bool {
 	}
 	limits, _ := p.setting("MaxElapsedTime")
 	for _, e := range limits {
-		limit := fmt.Sprint(p.TypesInfo.Types[e].Value)
-		certain = certain && limit != "0" && limit != "<nil>"
+		certain = certain && !slices.Contains([]string{"0", "<nil>"}, fmt.Sprint(p.TypesInfo.Types[e].Value))
 	}
 	_, literal := p.origin.(*ast.CompositeLit)
 	return certain && (len(limits) > 0 || !literal)

@@ -21,10 +21,8 @@ import (
 // Analyzer applies the rules that README.md lists.
 var Analyzer = &analysis.Analyzer{
 	Name: "backoff",
-	Doc: "report misuse of backoff policies\n\n" +
-		"A policy shared by loops that run at once, a loop that goes on after its context is done, a wait " +
-		"of -1 given to package time, and settings of an ExponentialBackOff that do not do what they say.",
-	URL:      "https://pkg.go.dev/example.com/backoff/vet",
+	Doc: "report misuse of backoff policies\n\nPolicies shared by loops that run at once, loops that outlive their " +
+		"context, waits of -1, and settings of an ExponentialBackOff that do not do what they say.",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      run,
 }
@@ -74,7 +72,7 @@ func loopPolicy(call *ast.CallExpr, name string, v int) ast.Expr {
 	switch {
 	case strings.HasPrefix(name, "NewTicker"), name == "Attempts", name == "WithBackOff":
 		return call.Args[0]
-	case strings.HasPrefix(name, "Retry") && name != "RetryAfter" && v < 5 && len(call.Args) > 1:
+	case strings.HasPrefix(name, "Retry") && v < 5 && len(call.Args) > 1:
 		return call.Args[1]
 	}
 	return nil
@@ -127,11 +125,10 @@ func (c *checker) concurrent(cur inspector.Cursor, v *types.Var, single bool) bo
 }
 
 func (c *checker) signature(fn inspector.Cursor) string {
-	e, literal := fn.Node().(ast.Expr)
-	if !literal {
-		e = fn.Node().(*ast.FuncDecl).Name
+	if decl, ok := fn.Node().(*ast.FuncDecl); ok {
+		return typeName(c.TypesInfo.TypeOf(decl.Name))
 	}
-	return typeName(c.TypesInfo.TypeOf(e))
+	return typeName(c.TypesInfo.TypeOf(fn.Node().(ast.Expr)))
 }
 
 // started reports whether a loop, outside of which v is declared, starts goroutines that run lit.

@@ -21,6 +21,7 @@ var (
 	budget   = &own.Budget{}
 	template = backoff.ExponentialBackOff{InitialInterval: time.Second}
 	chosen   backoff.BackOff // by another package
+	replaced backoff.BackOff = backoff.NewExponentialBackOff()
 )
 
 func variables(ctx context.Context, id string) {
@@ -38,9 +39,12 @@ func variables(ctx context.Context, id string) {
 	_ = backoff.Retry(op, backoff.WithMaxRetries(backoff.WithContext(constant, ctx), 3))
 	_ = own.Retry(op, own.WithBudget(own.NewExponentialBackOff(), budget))
 	_ = backoff.Retry(op, chosen)
+	_ = backoff.Retry(op, replaced)
 	copied := template
 	_ = backoff.Retry(op, &copied)
 }
+
+func replace(b backoff.BackOff) { replaced = b }
 
 // Nothing says that these run more than once at a time.
 func once() error                      { return backoff.Retry(op, limited) }

@@ -81,6 +81,11 @@ func literal() {
 	_ = own.Retry(op, &own.ExponentialBackOff{MaxElapsedTime: time.Second})
 }
 
+// Not every name that begins with Retry is a loop's.
+func status(ctx context.Context, err error) (bool, error) {
+	return own.RetryableStatus(503), own.RetryAfter(err, time.Second)
+}
+
 func op() error { return nil }
 
 func data() (int, error) { return 0, nil }
