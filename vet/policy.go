@@ -106,7 +106,6 @@ type policy struct {
 	*checker
 	origin   ast.Expr     // the call or literal that makes it
 	way      []*types.Var // the variables and fields it comes through
-	growing  bool         // it is an ExponentialBackOff
 	stateful bool         // it holds the state of a loop
 	limited  bool         // by WithMaxRetries
 	context  bool         // by WithContext
@@ -147,8 +146,7 @@ func (p *policy) trace(e ast.Expr) {
 
 func (p *policy) made(e ast.Expr) {
 	name := typeName(p.TypesInfo.TypeOf(e))
-	p.growing = name == "backoff.ExponentialBackOff"
-	p.stateful = p.stateful || p.growing || name == "backoff.LinearBackOff"
+	p.stateful = p.stateful || name == "backoff.ExponentialBackOff" || name == "backoff.LinearBackOff"
 	made := strings.HasPrefix(name, "backoff.") && strings.HasSuffix(name, "BackOff")
 	p.unknown = p.unknown || p.origin != nil || !made || name == "backoff.BackOff"
 	p.origin = e
@@ -157,7 +155,7 @@ func (p *policy) made(e ast.Expr) {
 func (p *policy) from(v *types.Var) {
 	p.way = append(p.way, v)
 	values := p.facts[fact{v, assigned}]
-	p.unknown = p.unknown || len(values) == 0 || v.Kind() == types.ParamVar
+	p.unknown = p.unknown || v.Kind() == types.ParamVar
 	for _, value := range values {
 		_, literal := value.(*ast.CompositeLit)
 		_, copied := v.Type().Underlying().(*types.Struct)
@@ -171,7 +169,7 @@ func (p *policy) from(v *types.Var) {
 // setting returns what is assigned to a field of the policy's ExponentialBackOff, and whether that is
 // all for certain.
 func (p *policy) setting(field string) (values []ast.Expr, certain bool) {
-	certain = p.growing && !p.unknown
+	certain = !p.unknown
 	for _, v := range p.way {
 		values = append(values, p.facts[fact{v, field}]...)
 		certain = certain && p.facts[fact{v, handed}] == nil

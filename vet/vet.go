@@ -61,7 +61,7 @@ func run(pass *analysis.Pass) (any, error) {
 		} else if e := loopPolicy(call, name, v); e != nil {
 			c.shared(cur, e, false)
 			c.endless(e, v)
-			c.context(cur, call.Args[0], e, v)
+			c.context(cur, call.Args[0], e)
 		}
 	}
 	return nil, nil
@@ -236,9 +236,9 @@ func (c *checker) endless(e ast.Expr, v int) {
 
 // context reports a loop at cur that goes on when the context of its function is done, unless its
 // operation may end it.
-func (c *checker) context(cur inspector.Cursor, op, e ast.Expr, v int) {
+func (c *checker) context(cur inspector.Cursor, op, e ast.Expr) {
 	p, lit := c.policy(e), c.literal(op)
-	if p.unknown || p.context || lit == nil || v >= 5 {
+	if p.unknown || p.context || lit == nil {
 		return
 	}
 	for n := range c.root.Preorder((*ast.SelectorExpr)(nil)) {

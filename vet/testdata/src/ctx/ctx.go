@@ -72,6 +72,23 @@ func policy(ctx context.Context) backoff.BackOff {
 	return backoff.WithContext(backoff.NewExponentialBackOff(), ctx)
 }
 
+type custom struct {
+	backoff.ZeroBackOff
+	ctx context.Context
+}
+
+func ownPolicy(ctx context.Context) {
+	_ = backoff.Retry(func() error { return call(ctx) }, &custom{ctx: ctx})
+}
+
+func asserted(ctx context.Context, source any) {
+	var b backoff.BackOff = backoff.NewExponentialBackOff()
+	if source != nil {
+		b = source.(backoff.BackOff)
+	}
+	_ = backoff.Retry(func() error { return call(ctx) }, b)
+}
+
 func background(ctx context.Context) {
 	go func() {
 		_ = backoff.Retry(func() error { return nil }, backoff.NewExponentialBackOff())

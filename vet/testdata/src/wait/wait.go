@@ -38,6 +38,7 @@ func others(stop chan bool) {
 
 func limited() {
 	b := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 5)
+	_ = map[backoff.BackOff]int{b: 1}
 	for !try() {
 		time.Sleep(b.NextBackOff()) // want `Sleep does not wait then`
 	}
@@ -130,6 +131,16 @@ func bounded(names []string) {
 
 func given(b backoff.BackOff) {
 	if b == nil {
+		b = backoff.NewExponentialBackOff()
+	}
+	for !try() {
+		time.Sleep(b.NextBackOff())
+	}
+}
+
+func either(quick bool) {
+	b := &backoff.ExponentialBackOff{InitialInterval: time.Second}
+	if quick {
 		b = backoff.NewExponentialBackOff()
 	}
 	for !try() {
