@@ -1,0 +1,110 @@
+package ctx
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	own "example.com/backoff"
+	"github.com/cenkalti/backoff/v4"
+)
+
+func plain(ctx context.Context) error {
+	return backoff.Retry(func() error { return call(ctx) }, backoff.NewExponentialBackOff()) // want `this loop goes on when ctx is done: give its policy WithContext`
+}
+
+func variable(id string, parent context.Context) error {
+	op := func() error { return call(parent) }
+	b := backoff.NewExponentialBackOff()
+	b.MaxElapsedTime = time.Minute
+	return backoff.RetryNotify(op, backoff.WithMaxRetries(b, 5), nil) // want `goes on when parent is done`
+}
+
+func nested(ctx context.Context) func() error {
+	return func() error {
+		return own.Retry(func() error { return call(ctx) }, own.NewLinearBackOff(time.Second)) // want `goes on when ctx is done`
+	}
+}
+
+func decorated(ctx context.Context) {
+	_ = backoff.Retry(func() error { return call(ctx) }, backoff.WithContext(backoff.NewExponentialBackOff(), ctx))
+	var b backoff.BackOff = backoff.NewExponentialBackOff()
+	b = backoff.WithMaxRetries(b, 3)
+	b = backoff.WithContext(b, ctx)
+	_ = backoff.Retry(func() error { return call(ctx) }, b)
+}
+
+func stops(ctx context.Context) {
+	b := backoff.NewExponentialBackOff()
+	_ = backoff.Retry(func() error {
+		if err := ctx.Err(); err != nil {
+			return nil
+		}
+		return call(ctx)
+	}, b)
+	_ = backoff.Retry(func() error {
+		select {
+		case <-ctx.Done():
+			return nil
+		default:
+			return call(ctx)
+		}
+	}, b)
+	_ = backoff.Retry(func() error { return backoff.Permanent(call(ctx)) }, b)
+	_ = backoff.Retry(func() error {
+		if err := call(ctx); !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	}, b)
+}
+
+// What the operation does is not shown, or which policy it is.
+func retry(ctx context.Context, op func() error, b backoff.BackOff) {
+	_ = backoff.Retry(op, backoff.NewExponentialBackOff())
+	_ = backoff.Retry(func() error { return call(ctx) }, b)
+	_ = backoff.Retry(func() error { return call(ctx) }, policy(ctx))
+}
+
+func policy(ctx context.Context) backoff.BackOff {
+	return backoff.WithContext(backoff.NewExponentialBackOff(), ctx)
+}
+
+type custom struct {
+	backoff.ZeroBackOff
+	ctx context.Context
+}
+
+func ownPolicy(ctx context.Context) {
+	_ = backoff.Retry(func() error { return call(ctx) }, &custom{ctx: ctx})
+}
+
+func asserted(ctx context.Context, source any) {
+	var b backoff.BackOff = backoff.NewExponentialBackOff()
+	if source != nil {
+		b = source.(backoff.BackOff)
+	}
+	_ = backoff.Retry(func() error { return call(ctx) }, b)
+}
+
+func background(ctx context.Context) {
+	go func() {
+		_ = backoff.Retry(func() error { return nil }, backoff.NewExponentialBackOff())
+	}()
+}
+
+func blank(_ context.Context) error {
+	return backoff.Retry(func() error { return nil }, backoff.NewExponentialBackOff())
+}
+
+func none(r *http.Request) error {
+	return backoff.Retry(func() error { return nil }, backoff.NewExponentialBackOff())
+}
+
+func eventually(ctx context.Context, t *testing.T) {
+	_ = backoff.Retry(func() error { return call(ctx) }, backoff.NewExponentialBackOff())
+}
+
+func call(ctx context.Context) error { return nil }

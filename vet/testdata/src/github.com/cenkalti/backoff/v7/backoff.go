@@ -1,0 +1,41 @@
+// Package backoff has the names of the library that the tests use.
+package backoff
+
+import (
+	"context"
+	"time"
+)
+
+const Stop time.Duration = -1
+
+type BackOff interface {
+	NextBackOff() time.Duration
+	Reset()
+}
+
+type ConstantBackOff struct{ Interval time.Duration }
+
+func NewConstantBackOff(d time.Duration) *ConstantBackOff { return &ConstantBackOff{d} }
+
+func (b *ConstantBackOff) NextBackOff() time.Duration { return b.Interval }
+func (b *ConstantBackOff) Reset()                     {}
+
+type ExponentialBackOff struct {
+	InitialInterval, MaxInterval time.Duration
+}
+
+func NewExponentialBackOff() *ExponentialBackOff { return &ExponentialBackOff{} }
+
+func (b *ExponentialBackOff) NextBackOff() time.Duration { return 0 }
+func (b *ExponentialBackOff) Reset()                     {}
+
+type RetryOption func()
+
+func WithBackOff(b BackOff) RetryOption { return nil }
+func WithMaxTries(n uint) RetryOption   { return nil }
+
+func Retry[T any](ctx context.Context, operation func() (T, error), opts ...RetryOption) (T, error) {
+	return operation()
+}
+
+func RetryAfter(seconds int) error { return nil }

@@ -1,0 +1,153 @@
+package wait
+
+import (
+	"log"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+)
+
+func sleeps() {
+	b := backoff.NewExponentialBackOff()
+	b.MaxInterval = time.Minute
+	for {
+		if try() {
+			b.Reset()
+			continue
+		}
+		time.Sleep(b.NextBackOff()) // want `NextBackOff can return Stop, -1, and Sleep does not wait then`
+	}
+}
+
+func others(stop chan bool) {
+	b := backoff.NewExponentialBackOff()
+	b.MaxElapsedTime = 3 * time.Minute
+	timer := time.NewTimer(0)
+	for !try() {
+		d := b.NextBackOff()
+		log.Print("again in ", d)
+		select {
+		case <-time.After(d): // want `After does not wait then`
+		case <-stop:
+			return
+		}
+		timer.Reset(b.NextBackOff())       // want `Reset does not wait then`
+		<-time.NewTimer(b.NextBackOff()).C // want `NewTimer does not wait then`
+	}
+}
+
+func limited() {
+	b := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 5)
+	_ = map[backoff.BackOff]int{b: 1}
+	for !try() {
+		time.Sleep(b.NextBackOff()) // want `Sleep does not wait then`
+	}
+}
+
+type client struct{ policy *backoff.ExponentialBackOff }
+
+func newClient() *client { return &client{policy: backoff.NewExponentialBackOff()} }
+
+func (c *client) run() {
+	for !try() {
+		time.Sleep(c.policy.NextBackOff()) // want `Sleep does not wait then`
+	}
+}
+
+func compared() {
+	b := backoff.NewExponentialBackOff()
+	for {
+		d := b.NextBackOff()
+		if d == backoff.Stop {
+			return
+		}
+		time.Sleep(d)
+	}
+}
+
+func switched() {
+	b := backoff.NewExponentialBackOff()
+	for {
+		switch d := b.NextBackOff(); d {
+		case backoff.Stop:
+			return
+		default:
+			time.Sleep(d)
+		}
+	}
+}
+
+func atLeast() {
+	b := backoff.NewExponentialBackOff()
+	for !try() {
+		time.Sleep(max(b.NextBackOff(), time.Second))
+	}
+}
+
+func endless(limit time.Duration, opts ...backoff.ExponentialBackOffOpts) {
+	never := backoff.NewExponentialBackOff()
+	never.MaxElapsedTime = 0
+	option := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0))
+	literal := &backoff.ExponentialBackOff{InitialInterval: time.Second}
+	constant := backoff.NewConstantBackOff(time.Second)
+	stopped := &backoff.ExponentialBackOff{MaxElapsedTime: time.Minute, Stop: time.Hour}
+	configured := backoff.NewExponentialBackOff()
+	configured.MaxElapsedTime = limit
+	elsewhere := backoff.NewExponentialBackOff()
+	configure(elsewhere)
+	unknown := backoff.NewExponentialBackOff(opts...)
+	for !try() {
+		time.Sleep(never.NextBackOff())
+		time.Sleep(option.NextBackOff())
+		time.Sleep(literal.NextBackOff())
+		time.Sleep(constant.NextBackOff())
+		time.Sleep(stopped.NextBackOff())
+		time.Sleep(configured.NextBackOff())
+		time.Sleep(elsewhere.NextBackOff())
+		time.Sleep(unknown.NextBackOff())
+	}
+}
+
+func bounded(names []string) {
+	b := backoff.NewExponentialBackOff()
+	for i := 0; i < 5; i++ {
+		time.Sleep(b.NextBackOff())
+	}
+	for range names {
+		time.Sleep(b.NextBackOff())
+	}
+	for n := 0; !try(); {
+		if n++; n > 5 {
+			return
+		}
+		time.Sleep(b.NextBackOff())
+	}
+	time.Sleep(b.NextBackOff())
+	for {
+		each := backoff.NewExponentialBackOff()
+		time.Sleep(each.NextBackOff())
+	}
+}
+
+func given(b backoff.BackOff) {
+	if b == nil {
+		b = backoff.NewExponentialBackOff()
+	}
+	for !try() {
+		time.Sleep(b.NextBackOff())
+	}
+}
+
+func either(quick bool) {
+	b := &backoff.ExponentialBackOff{InitialInterval: time.Second}
+	if quick {
+		b = backoff.NewExponentialBackOff()
+	}
+	for !try() {
+		time.Sleep(b.NextBackOff())
+	}
+}
+
+func configure(b *backoff.ExponentialBackOff) {}
+
+func try() bool { return true }
