@@ -3,8 +3,8 @@
 //	policy := backoff.WithContext(backoff.NewExponentialBackOff(), ctx)
 //	err := backoff.Retry(operation, policy)
 //
-// A policy, a [BackOff], says how long to wait. A decorator, such as [WithContext], wraps a policy and
-// is a policy. A loop drives a policy. The package replaces github.com/cenkalti/backoff/v4.
+// A policy, a [BackOff], says how long to wait. A decorator wraps a policy and is a policy. A loop
+// drives a policy. The package is a drop-in replacement for github.com/cenkalti/backoff/v4.
 //
 // # Which call to use
 //
