@@ -94,7 +94,7 @@ func (c *checker) callee(call *ast.CallExpr) (name string, v int, recv ast.Expr)
 	return fn.Name(), version(fn.Pkg()), recv
 }
 
-var library = regexp.MustCompile(`(example\.com|github\.com/cenkalti)/backoff(/v[2-7])?\.`)
+var library = regexp.MustCompile(`(example.com/backoff|github.com/cenkalti/backoff(/v[2-7])?)\.`)
 
 // typeName returns the name of t, or of what it points to. The library is backoff in any version.
 func typeName(t types.Type) string {
