@@ -3,22 +3,18 @@
 // A request is retried if sending it twice does no harm: if its method is idempotent (GET, HEAD,
 // OPTIONS, TRACE, PUT, DELETE) or it has an Idempotency-Key header, and its body, if any, can be
 // sent again (GetBody is set, as [http.NewRequest] does for a body in memory). Any other request,
-// and one that asks for another protocol by an Upgrade header, is passed to the base as it is.
+// and one with an Upgrade header, is passed to the base as it is.
 //
 // An attempt is followed by another if it brought
 //   - a status of [backoff.RetryableStatus], or any from 400 on with "X-Should-Retry: true", but
-//     none with "X-Should-Retry: false", nor if the server asks for a wait above MaxRetryAfter;
+//     none with "X-Should-Retry: false" or a Retry-After above MaxRetryAfter;
 //   - no response within AttemptTimeout;
 //   - an error, unless it will be the same next time: a certificate that is not accepted, a TLS
-//     handshake that the server refuses, plain HTTP in answer to TLS, a host name that does not
-//     exist, an invalid port, or a request that net/http refuses to send (without a host, with an
-//     invalid header, with a body that is not as long as ContentLength). To find that out, a body
-//     of up to 1 MiB is read once more.
+//     handshake refused by the server, plain HTTP in answer to TLS, an unknown host name, an invalid
+//     port, a request that net/http refuses to send (a body of up to 1 MiB is read to find that out).
 //
-// The wait is at least what the server asks for by Retry-After-Ms or Retry-After; the former counts
-// if there are both. A request whose Cancel channel is closed is not sent again; its context, unlike
-// that channel, also ends a wait. Redirects are followed by [http.Client], above the transport: each
-// hop is a request of its own, and the client's limit on them is not retried.
+// The wait is at least what the server asks for by Retry-After-Ms, or else by Retry-After. A request
+// whose Cancel channel is closed is not sent again; only its context also ends a wait.
 //
 // Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and
 // PingTimeout in the base's [http.HTTP2Config] below AttemptTimeout, so that it is found and replaced.
@@ -33,27 +29,23 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
 
 	"example.com/backoff"
 )
 
 // Transport is an [http.RoundTripper] that retries requests. Use one for all requests to a service,
-// so that its budget limits what retries add to the service's load. The zero value is ready to use.
-// It is safe for concurrent use if its functions are. Its fields must not be changed, nor the
-// Transport copied, after first use.
+// so that its budget limits what retries add to the load. The zero value is ready to use. It is safe
+// for concurrent use if its functions are. It must not be changed or copied after first use.
 type Transport struct {
 	// Base sends each attempt. It must heed the request's context. Nil means
 	// [http.DefaultTransport]; a Transport that takes the place of that one must have a Base.
 	Base http.RoundTripper
 
-	// AttemptTimeout limits the time from the start of an attempt to its response's headers. It
-	// covers sending the request's body, but not reading the response's. Zero means 30 s; it must
-	// not be negative.
+	// AttemptTimeout limits the time from the start of an attempt to its response's headers, not
+	// the reading of the response's body. Zero means 30 s; it must not be negative.
 	AttemptTimeout time.Duration
 
 	// MaxRetryAfter is the longest wait that a server may ask for. A response that asks for more is
@@ -107,25 +99,21 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		t.Done(request, attempts, err)
 	}
 	ended := request.Context().Err() // it may have ended after the loop gave up for another reason
-	if err == nil || last != nil && (ended == nil || !errors.Is(err, ended)) {
+	if last != nil && (ended == nil || !errors.Is(err, ended)) {
 		return last, nil
 	}
 	discard(last)
 	return nil, err
 }
 
-// CloseIdleConnections closes the base's idle connections, if the base can do that. The method of
-// the same name of [http.Client] calls it.
+// CloseIdleConnections closes the base's idle connections, if the base can do that.
 func (t *Transport) CloseIdleConnections() {
-	if base, ok := t.base().(interface{ CloseIdleConnections() }); ok {
-		base.CloseIdleConnections()
-	}
+	(&http.Client{Transport: t.Base}).CloseIdleConnections()
 }
 
 func (t *Transport) base() http.RoundTripper { return cmp.Or(t.Base, http.DefaultTransport) }
 
-// attempt sends request once. It returns both a response and an error if the status is a reason to
-// try again.
+// attempt sends request once. It returns a response and an error if the status is a reason to retry.
 func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, error) {
 	if again && canceled(request) {
 		return nil, backoff.Permanent(errors.New("request canceled before a retry"))
@@ -167,32 +155,22 @@ func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, 
 
 // check returns an error if the response is a reason to try again.
 func (t *Transport) check(response *http.Response) error {
-	should := backoff.RetryableStatus(response.StatusCode)
-	if word := response.Header.Get("X-Should-Retry"); word == "true" || word == "false" {
-		should = word == "true" && response.StatusCode >= 400
-	}
-	if !should {
+	header := response.Header
+	should := header.Get("X-Should-Retry")
+	retryable := backoff.RetryableStatus(response.StatusCode) || should == "true" && response.StatusCode >= 400
+	if !retryable || should == "false" {
 		return nil
 	}
-	err, wait := errors.New(response.Status), asked(response.Header)
+	date, _ := http.ParseTime(header.Get("Date")) // a date in Retry-After is by the server's clock, too
+	wait, _ := backoff.ParseRetryAfter(header.Get("Retry-After"), cmp.Or(date, time.Now()))
+	if ms, _ := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); ms > 0 { // +Inf if out of range
+		wait = time.Duration(min(ms*float64(time.Millisecond), 1<<62))
+	}
+	err := errors.New(response.Status)
 	if wait > cmp.Or(t.MaxRetryAfter, time.Minute) {
 		return backoff.Permanent(err)
 	}
 	return backoff.RetryAfter(err, wait)
-}
-
-// asked returns the wait that the server asks for, or 0.
-func asked(header http.Header) time.Duration {
-	ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64)
-	if ms >= 0 && !errors.Is(err, strconv.ErrSyntax) { // a value out of range is +Inf
-		return time.Duration(min(ms*float64(time.Millisecond), 1<<62))
-	}
-	now := time.Now()
-	if date, err := http.ParseTime(header.Get("Date")); err == nil {
-		now = date // by the server's clock, as the date in Retry-After is
-	}
-	wait, _ := backoff.ParseRetryAfter(header.Get("Retry-After"), now)
-	return wait
 }
 
 // body is a response's body. Its attempt's context lives until it is closed.
@@ -219,15 +197,10 @@ func discard(response *http.Response) {
 
 // repeatable reports whether request can be sent again without harm.
 func repeatable(request *http.Request) bool {
-	switch request.Method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
-	default:
-		if request.Header.Get("Idempotency-Key") == "" {
-			return false
-		}
-	}
-	once := request.Body != nil && request.Body != http.NoBody && request.GetBody == nil
-	return !once && request.Header.Get("Upgrade") == ""
+	idempotent := []string{"", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}
+	harmless := slices.Contains(idempotent, request.Method) || request.Header.Get("Idempotency-Key") != ""
+	rewindable := request.Body == nil || request.Body == http.NoBody || request.GetBody != nil
+	return harmless && rewindable && request.Header.Get("Upgrade") == ""
 }
 
 // canceled reports whether request's Cancel channel is closed.
@@ -242,34 +215,19 @@ func canceled(request *http.Request) bool {
 
 // permanent reports whether the next attempt of request would fail like the one that failed with err.
 func permanent(request *http.Request, err error) bool {
-	var (
-		certificate *tls.CertificateVerificationError
-		port        *net.AddrError
-		name        *net.DNSError
-		operation   *net.OpError
-	)
-	return errors.As(err, &certificate) || errors.As(err, &port) || errors.Is(err, http.ErrSchemeMismatch) ||
-		errors.As(err, &name) && name.IsNotFound ||
+	var name *net.DNSError
+	var operation *net.OpError
+	return errors.As(err, new(*tls.CertificateVerificationError)) ||
 		errors.As(err, &operation) && operation.Op == "remote error" || // a TLS alert
+		errors.Is(err, http.ErrSchemeMismatch) ||
+		errors.As(err, &name) && name.IsNotFound ||
+		errors.As(err, new(*net.AddrError)) || // an invalid port
 		unsendable(request)
 }
 
 // unsendable reports whether net/http refuses to send request, to whatever server. The error does not
 // tell: now and then it is that of a connection which was closed on account of the request.
 func unsendable(request *http.Request) bool {
-	for _, header := range []http.Header{request.Header, request.Trailer} {
-		for name, values := range header {
-			if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(strings.Join(values, "")) {
-				return true
-			}
-		}
-	}
-	u := request.URL
-	if request.Header == nil || u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" ||
-		!httpguts.ValidHeaderFieldName(cmp.Or(request.Method, http.MethodGet)) {
-		return true
-	}
-	// The rest shows when it is written, to nowhere, with no more of its body than that needs.
 	probe := request.WithContext(context.Background())
 	if request.GetBody != nil {
 		b, err := request.GetBody()
@@ -277,9 +235,15 @@ func unsendable(request *http.Request) bool {
 			return false
 		}
 		defer b.Close()
-		if probe.Body = http.NoBody; request.ContentLength <= 1<<20 {
+		probe.Body = http.NoBody
+		if request.ContentLength <= 1<<20 {
 			probe.Body = io.NopCloser(io.LimitReader(b, max(0, request.ContentLength)+1))
 		}
 	}
-	return probe.Write(io.Discard) != nil
+	// Some faults show before a connection is made, the others when the request is written.
+	nowhere := http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return nil, net.ErrClosed
+	}}
+	_, err := nowhere.RoundTrip(probe)
+	return !errors.Is(err, net.ErrClosed) || probe.Write(io.Discard) != nil
 }
