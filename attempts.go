@@ -46,9 +46,9 @@ func attempts(b BackOff, err *error, yield func(int) bool) {
 	var l loop
 	inBody := true
 	defer func() {
-		if _, ok := (*err).(unset); ok {
+		_, none := (*err).(unset)
+		if none {
 			*err = former
-			return
 		}
 		if inBody { // the body has left the loop
 			l.policy = b
@@ -56,7 +56,7 @@ func attempts(b BackOff, err *error, yield func(int) bool) {
 		if l.policy != nil {
 			defer l.end()
 		}
-		if inBody {
+		if inBody && !none {
 			observe(b, *err)
 		}
 	}()

@@ -321,3 +321,24 @@ func TestAttemptsUnset(t *testing.T) {
 	}
 	require.NoError(t, err)
 }
+
+// A body that puts the first pass's error back has not set err. The loop ends like any other.
+func TestAttemptsUnsetLater(t *testing.T) {
+	budget := &backoff.Budget{}
+	for range 10 {
+		budget.Withdraw()
+	}
+	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
+	require.Panics(t, func() {
+		var err, first error
+		for attempt := range backoff.Attempts(b, &err) {
+			if attempt == 1 {
+				first, err = err, errFailed
+			} else {
+				err = first
+			}
+		}
+	})
+	require.NoError(t, attempt(func() error { return nil }, b))
+	require.Equal(t, 500-11*5+1, budget.Tokens())
+}

@@ -110,7 +110,7 @@ type budgetBackOff struct {
 	inLoop   bool  // between a decision of a loop of this package and its end
 	refused  bool  // the budget could not pay in this decision
 	retrying bool  // the last attempt has failed: the next is a retry
-	paid     int64 // for it
+	paid     int64 // since the last attempt
 }
 
 func (b *budgetBackOff) Observe(err error) {
@@ -132,12 +132,10 @@ func (b *budgetBackOff) Reset() {
 
 func (b *budgetBackOff) NextBackOff() time.Duration {
 	wait := b.limit.NextBackOff()
-	switch {
-	case wait < 0:
-	case !b.budget.Withdraw():
-		b.refused = true
+	switch b.refused = wait >= 0 && !b.budget.Withdraw(); {
+	case b.refused:
 		return Stop
-	case b.retrying:
+	case wait >= 0:
 		b.paid += b.budget.cost()
 	}
 	return wait
@@ -155,9 +153,9 @@ func (b *budgetBackOff) end(begun bool) {
 	b.inLoop, b.retrying, b.paid = false, false, 0
 }
 
-func (b *budgetBackOff) stopped() (error, bool) {
+func (b *budgetBackOff) stopped(outer error) (error, bool) {
 	if b.refused {
 		return ErrBudgetExhausted, true
 	}
-	return b.limit.stopped()
+	return b.limit.stopped(outer)
 }

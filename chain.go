@@ -28,9 +28,9 @@ type participant interface {
 	// floor; a policy that knows it can spread clients above it.
 	decide(floor time.Duration)
 
-	// stopped returns why the policy has stopped, if it has a reason to give, and whether it was
-	// answered with a wait from below.
-	stopped() (reason error, passed bool)
+	// stopped returns why the policy has stopped, or outer if it has no reason to give, and whether
+	// it was answered with a wait from below.
+	stopped(outer error) (reason error, passed bool)
 
 	// end is called when the loop ends. The policy forgets what it remembered for the loop. begun
 	// says whether the retry that was decided on last has begun.
@@ -50,10 +50,9 @@ type limit struct {
 }
 
 func newLimit(b BackOff) limit { return limit{decorator: decorator{orDefault(b)}} }
-
-func (l *limit) decide(time.Duration)   { l.saidStop, l.saidWait = false, false }
-func (l *limit) stopped() (error, bool) { return nil, l.saidWait }
-func (l *limit) end(bool)               {}
+func (l *limit) decide(time.Duration)              { l.saidStop, l.saidWait = false, false }
+func (l *limit) stopped(outer error) (error, bool) { return outer, l.saidWait }
+func (l *limit) end(bool)                          {}
 
 func (l *limit) NextBackOff() time.Duration {
 	wait := l.BackOff.NextBackOff()

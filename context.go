@@ -9,7 +9,7 @@ import (
 type BackOffContext interface {
 	BackOff
 
-	// Context returns the context. Nil means context.Background.
+	// Context returns the context, which is not nil.
 	Context() context.Context
 }
 
@@ -20,7 +20,8 @@ type BackOffContext interface {
 // If b is itself the result of WithContext, its context is replaced. Of several contexts in a chain a
 // loop waits on the outermost; the others only stop b once they are done.
 //
-// A nil b means [NewExponentialBackOff]. A nil ctx panics. The result holds the state of one loop.
+// A nil b means [NewExponentialBackOff]. A nil ctx panics. The result holds the state of one loop. It
+// may be a part of b, so b must not be given to WithContext by two goroutines at once.
 func WithContext(b BackOff, ctx context.Context) BackOffContext {
 	if ctx == nil {
 		panic("backoff: WithContext called with a nil context")

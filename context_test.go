@@ -85,22 +85,6 @@ func TestContextByHand(t *testing.T) {
 	require.Equal(t, 1, inner.resets)
 }
 
-// A BackOffContext without a context has the background's; one below it is not looked for.
-func TestContextNil(t *testing.T) {
-	for _, b := range []backoff.BackOff{mine{waits(0, 0), nil}, foreign{mine{waits(0, 0), nil}}} {
-		eachLoop(t, func(t *testing.T, retry retry) {
-			operation, calls := failing(-1)
-			require.Same(t, errFailed, retry(operation, b))
-			require.Equal(t, 3, *calls)
-
-			operation, calls = failing(-1)
-			below := backoff.WithContext(waits(0, 0), cancelled())
-			require.Same(t, errFailed, retry(operation, mine{foreign{below}, nil}), "the one below is a policy that stops")
-			require.Equal(t, 1, *calls)
-		})
-	}
-}
-
 func TestContextForeign(t *testing.T) {
 	parent, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -45,11 +45,8 @@ func (e *PermanentError) Unwrap() error {
 // any: errors.Is(err, &PermanentError{}) reports whether err is permanent.
 func (e *PermanentError) Is(target error) bool {
 	t, ok := target.(*PermanentError)
-	if !ok {
-		return false
-	}
 	a, b := e.Unwrap(), t.Unwrap()
-	return a == nil || b == nil || equal(a, b)
+	return ok && (a == nil || b == nil || equal(a, b))
 }
 
 // equal reports whether a and b are the same value. Uncomparable ones, for which == panics, are not.
@@ -63,9 +60,9 @@ func equal(a, b error) (same bool) {
 // that [errors.As] finds first counts.
 //
 // [ExponentialBackOff] moves the range of its random wait up to start at Duration; with any other
-// policy the wait is the longer of Duration and the policy's own. If the wait would exceed
-// MaxElapsedTime or the context's deadline, the loop gives up at once. Limit what an untrusted server
-// may ask for before making the error, which is safe for concurrent use as long as it does not change.
+// policy the wait is the longer of Duration and the policy's own. If Duration would exceed the
+// context's deadline, or the wait MaxElapsedTime, the loop gives up at once. Limit what an untrusted
+// server may ask for. The error is safe for concurrent use as long as it does not change.
 type RetryAfterError struct {
 	// Err is the cause. It may be nil.
 	Err error
@@ -107,13 +104,24 @@ func retryAfter(err error) time.Duration {
 }
 
 // stopError is returned by a loop that its policy has ended for a reason.
-type stopError struct {
-	kind   // the last error's
-	reason error
+type stopError struct{ reason, last error }
+
+// stopNetError is a stopError whose last error has a method Timeout, as a net.Error has.
+type stopNetError struct {
+	stopError
+	kind
 }
 
-func (e *stopError) Error() string   { return line(e.reason, e.of) }
-func (e *stopError) Unwrap() []error { return []error{e.reason, e.of} }
+func newStopError(reason, last error) error {
+	e := stopError{withoutMarks(reason), last}
+	if errors.As(last, new(interface{ Timeout() bool })) {
+		return &stopNetError{e, kind{last}}
+	}
+	return &e
+}
+
+func (e *stopError) Error() string   { return line(e.reason, e.last) }
+func (e *stopError) Unwrap() []error { return []error{e.reason, e.last} }
 
 // contextError is returned by a loop that its context has ended, or that refused a wait past the
 // deadline. The last error is only matched: if it were found under an interface too, the result would
@@ -132,6 +140,9 @@ func newContextError(err, cause, last error) error {
 	}
 	if equal(err, cause) && equal(err, last) {
 		return err
+	}
+	if equal(cause, last) {
+		last = err // it is found in cause, and not twice
 	}
 	if inner, ok := last.(*contextError); ok && equal(inner.of, err) && equal(inner.cause, cause) {
 		return inner

@@ -302,7 +302,21 @@ func TestStopErrorTimeout(t *testing.T) {
 				require.Equal(t, os.IsTimeout(last), os.IsTimeout(err))
 				require.Equal(t, os.IsTimeout(last), (&url.Error{Err: err}).Timeout())
 				require.Equal(t, os.IsTimeout(last), (&url.Error{Err: err}).Temporary())
+				var netErr net.Error
+				require.Equal(t, last != errFailed, errors.As(err, &netErr), "it is no net.Error if the last one is none")
 			}
 		})
 	}
+}
+
+// Where the cause is the last error, nested loops on one context do not double the cost of a search.
+func TestContextErrorCauseLast(t *testing.T) {
+	err := errFailed
+	for range 40 {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		last := fmt.Errorf("again: %w", err)
+		err = backoff.Retry(func() error { cancel(last); return last }, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
+	}
+	require.ErrorIs(t, err, errFailed)
+	require.NotErrorIs(t, err, errCause)
 }

@@ -97,10 +97,8 @@ func (b *ExponentialBackOff) Reset() {
 // NextBackOff returns the next wait and advances the interval, or returns Stop if the wait would end
 // later than MaxElapsedTime after Reset. If Reset has never been called, the elapsed time starts here.
 func (b *ExponentialBackOff) NextBackOff() time.Duration {
-	var random uint64
-	if b.Rand == nil {
-		random = rand.Uint64()
-	} else {
+	random := rand.Uint64()
+	if b.Rand != nil {
 		random = b.Rand.Uint64()
 	}
 	limit := b.maxInterval()
@@ -132,9 +130,9 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 }
 
 // GetElapsedTime returns the time since Reset, or since the first NextBackOff if there was no
-// Reset. Before that it is zero. It may be called while another goroutine uses b, but not while Reset
-// runs, which every loop calls when it begins. Clock must then be safe for concurrent use and not
-// step back.
+// Reset. Before that it is zero. It may be called while another goroutine uses b, but not while Reset,
+// which every loop calls when it begins, or a first NextBackOff without it runs. Clock must then be
+// safe for concurrent use and not step back.
 func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	if !b.started {
 		return 0
@@ -142,7 +140,8 @@ func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	now := b.now()
 	if now < b.since { // the Clock has stepped back before the start: start over
 		b.first = nil
-		return b.now()
+		b.since = b.now()
+		return 0
 	}
 	return now - b.since
 }
@@ -206,7 +205,7 @@ func (b *ExponentialBackOff) decide(floor time.Duration) {
 	}
 }
 
-func (b *ExponentialBackOff) stopped() (error, bool) { return nil, false }
+func (b *ExponentialBackOff) stopped(outer error) (error, bool) { return outer, false }
 
 func (b *ExponentialBackOff) end(bool) {
 	if b != nil {

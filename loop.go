@@ -3,6 +3,7 @@ package backoff
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 )
 
@@ -24,9 +25,7 @@ func (l *loop) start(b BackOff) {
 	l.policy, l.ctx = b, context.Background()
 	for p := range chain(b) {
 		if c, ok := p.(BackOffContext); ok {
-			if ctx := c.Context(); ctx != nil {
-				l.ctx = ctx
-			}
+			l.ctx = c.Context()
 			break
 		}
 	}
@@ -70,21 +69,17 @@ func (l *loop) next(last error) (time.Duration, error) {
 	return wait, nil
 }
 
-// reason returns the innermost reason that a policy has for its stop, or nil. A decorator that was
-// answered with a wait shows that nothing below it is what stopped.
-func (l *loop) reason() (reason error) {
+// reason returns the innermost reason that a policy has for its stop, or nil. passed says that a
+// decorator was answered with a wait, which shows that nothing below it is what stopped.
+func (l *loop) reason() (reason error, passed bool) {
 	for p := range chain(l.policy) {
 		if p, ok := p.(participant); ok {
-			err, passed := p.stopped()
-			if err != nil {
-				reason = err
-			}
-			if passed {
+			if reason, passed = p.stopped(reason); passed {
 				break
 			}
 		}
 	}
-	return reason
+	return reason, passed
 }
 
 // refuses reports whether wait is not to be begun because it would outlast the context's deadline.
@@ -113,6 +108,9 @@ func (l *loop) wait(d time.Duration, last error) error {
 			return l.giveUp(last, false)
 		}
 	case d == 0:
+		if runtime.GOARCH == "wasm" {
+			runtime.Gosched() // its one thread would never see the context end
+		}
 	case done == nil && l.stopped == nil:
 		time.Sleep(d)
 	case l.system == nil:
@@ -147,8 +145,8 @@ func (l *loop) giveUp(last error, stopped bool) error {
 	if err := l.ctx.Err(); err != nil {
 		return newContextError(err, context.Cause(l.ctx), last)
 	}
-	if reason := l.reason(); stopped && reason != nil {
-		return &stopError{kind{last}, withoutMarks(reason)}
+	if reason, _ := l.reason(); stopped && reason != nil {
+		return newStopError(reason, last)
 	}
 	return last
 }

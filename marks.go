@@ -5,9 +5,9 @@ import (
 	"reflect"
 )
 
-// maxTree is how many errors of a tree with a mark are looked at. There are more only where an error
-// wraps itself; what lies below them is left out.
-const maxTree = 100_000
+// maxDepth is how deep an error's tree is searched for marks. Where an error wraps itself it is deeper;
+// the rest is left out then.
+const maxDepth = 100_000
 
 // permanent returns err without the marks in its tree, and reports whether there were any.
 func permanent(err error) (error, bool) {
@@ -15,7 +15,7 @@ func permanent(err error) (error, bool) {
 		return err, false
 	}
 	e := &unmarked{whole: err}
-	e.split(err)
+	e.split(err, 0)
 	switch {
 	case len(e.above) > 0:
 		return e, true
@@ -36,7 +36,7 @@ type unmarked struct {
 	whole error
 	above []error // the errors with a mark below them; matched one by one, as they still wrap it
 	parts []error // the largest parts of the tree without a mark
-	seen  int     // errors of the tree
+	full  bool    // maxDepth was reached
 }
 
 func (e *unmarked) Error() string   { return e.whole.Error() }
@@ -73,8 +73,8 @@ func (e *unmarked) As(target any) bool {
 
 // split sorts the errors in the tree of err into above and parts, and reports whether there is a mark
 // among them. If there is none, it adds nothing.
-func (e *unmarked) split(err error) bool {
-	if e.seen++; e.seen > maxTree {
+func (e *unmarked) split(err error, depth int) bool {
+	if e.full = e.full || depth > maxDepth; e.full {
 		return true
 	}
 	above, parts := len(e.above), len(e.parts)
@@ -85,10 +85,15 @@ func (e *unmarked) split(err error) bool {
 	for _, err := range wrapped(err) {
 		switch {
 		case err == nil:
-		case e.split(err):
+		case e.split(err, depth+1):
 			marked = true
 		default:
 			e.parts = append(e.parts, err)
+		}
+	}
+	if x, ok := err.(interface{ As(any) bool }); ok && !marked {
+		if mark := new(PermanentError); x.As(&mark) {
+			marked = e.split(mark, depth+1)
 		}
 	}
 	if !marked {
@@ -97,24 +102,18 @@ func (e *unmarked) split(err error) bool {
 	return marked
 }
 
-// wrapped returns the errors that err wraps. A mark that err's own As finds is one of them.
-func wrapped(err error) (below []error) {
-	if x, ok := err.(interface{ As(any) bool }); ok {
-		if mark := new(PermanentError); x.As(&mark) {
-			below = []error{mark}
-		}
-	}
+func wrapped(err error) []error {
 	switch x := err.(type) {
 	case interface{ Unwrap() error }:
-		below = append(below, x.Unwrap())
+		return []error{x.Unwrap()}
 	case interface{ Unwrap() []error }:
-		below = append(below, x.Unwrap()...)
+		return x.Unwrap()
 	}
-	return below
+	return nil
 }
 
-// asType stands in for errors.AsType until go.mod requires Go 1.26. Unlike errors.As it neither
-// allocates nor reflects.
+// asType stands in for errors.AsType until go.mod requires Go 1.26. Unlike errors.As it does not
+// reflect, nor allocate for an error without an As method.
 func asType[E error](err error) (none E, ok bool) {
 	for err != nil {
 		if e, ok := err.(E); ok {

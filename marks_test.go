@@ -221,3 +221,30 @@ func TestPermanentParts(t *testing.T) {
 	parts := result.(interface{ Unwrap() []error }).Unwrap()
 	require.Equal(t, []error{beside, below}, parts)
 }
+
+// A wide tree loses nothing.
+func TestPermanentWide(t *testing.T) {
+	errs := []error{backoff.Permanent(errFailed)}
+	for range 150_000 {
+		errs = append(errs, io.EOF)
+	}
+	joined := errors.Join(append(errs, errCause)...)
+	require.ErrorIs(t, once(t, joined), errCause)
+	joined = errors.Join(append(errs[1:], errCause)...)
+	require.True(t, joined == once(t, backoff.Permanent(joined)))
+}
+
+// delegate is an error whose As asks what it wraps, which errors.As does as well.
+type delegate struct{ error }
+
+func (d delegate) Unwrap() error      { return d.error }
+func (d delegate) As(target any) bool { return errors.As(d.error, target) }
+
+func TestPermanentDelegate(t *testing.T) {
+	err := errFailed
+	for range 20 {
+		err = delegate{backoff.Permanent(err)}
+	}
+	result := once(t, err)
+	require.Equal(t, []error{errFailed}, result.(interface{ Unwrap() []error }).Unwrap())
+}

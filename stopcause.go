@@ -22,9 +22,9 @@ type stopCauseBackOff struct {
 	cause error
 }
 
-func (b *stopCauseBackOff) stopped() (error, bool) {
+func (b *stopCauseBackOff) stopped(outer error) (error, bool) {
 	if b.saidStop {
 		return b.cause, false
 	}
-	return b.limit.stopped()
+	return b.limit.stopped(outer)
 }
