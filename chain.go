@@ -49,7 +49,7 @@ type limit struct {
 	saidStop, saidWait bool // in this decision
 }
 
-func newLimit(b BackOff) limit { return limit{decorator: decorator{orDefault(b)}} }
+func newLimit(b BackOff) limit                     { return limit{decorator: decorator{orDefault(b)}} }
 func (l *limit) decide(time.Duration)              { l.saidStop, l.saidWait = false, false }
 func (l *limit) stopped(outer error) (error, bool) { return outer, l.saidWait }
 func (l *limit) end(bool)                          {}
