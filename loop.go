@@ -11,7 +11,7 @@ import (
 // next one, and wait for it. It is small, so that a goroutine that waits in it stays within the 2 KB
 // of stack that it starts with.
 type loop struct {
-	policy        BackOff         // nil before the first failure
+	policy        BackOff         // nil until there is something to end
 	ctx           context.Context // the policy's outermost, or the background
 	timer         Timer           // the caller's, or nil
 	stopped       <-chan struct{} // closed by Ticker.Stop; nil in other loops
