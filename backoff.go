@@ -14,7 +14,7 @@
 //   - [Attempts] is the loop as a range statement, without a callback.
 //   - [NewTicker] delivers the attempts on a channel, for select loops.
 //
-// [WithContext], [WithMaxRetries], [WithRetryIf], [WithBudget] and [WithStopCause] limit a policy.
+// [WithContext], [WithMaxRetries], [WithRetryIf] and [WithBudget] set limits; [WithStopCause] names one.
 //
 // # Choosing a policy
 //
@@ -32,10 +32,10 @@
 //
 // # Errors
 //
-// If the policy ends the loop, the operation's last error is returned unchanged. If the context does,
-// the error matches, by [errors.Is], the context's Err, its [context.Cause] and the operation's last
-// error. [Permanent] marks an error that must not be retried; the mark is removed before the error is
-// returned. [RetryAfter] makes an error ask for a minimum wait.
+// If the policy ends the loop, the operation's last error is returned, unchanged or with the reason of
+// [WithStopCause] or [WithBudget]. If the context does, the error matches, by [errors.Is], the context's
+// Err, its [context.Cause] and the operation's last error. [Permanent] marks an error that must not be
+// retried; it is returned without the mark. [RetryAfter] makes an error ask for a minimum wait.
 //
 // # Concurrency
 //

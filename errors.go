@@ -60,9 +60,9 @@ func equal(a, b error) (same bool) {
 // that [errors.As] finds first counts.
 //
 // [ExponentialBackOff] moves the range of its random wait up to start at Duration; with any other
-// policy the wait is the longer of Duration and the policy's own. If Duration would exceed the
-// context's deadline, or the wait MaxElapsedTime, the loop gives up at once. Limit what an untrusted
-// server may ask for. The error is safe for concurrent use as long as it does not change.
+// policy the wait is the longer of Duration and the policy's own. A loop gives up at once if Duration
+// would outlast the context's deadline, or if the wait would exceed MaxElapsedTime. Limit what an
+// untrusted server may ask for. The error is safe for concurrent use as long as it does not change.
 type RetryAfterError struct {
 	// Err is the cause. It may be nil.
 	Err error

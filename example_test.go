@@ -533,8 +533,8 @@ func ExampleNewExponentialBackOff() {
 	// 1s
 }
 
-// The fields that a literal leaves out have their defaults, but for two, without a Clock: a RandomizationFactor of
-// zero is no jitter, and a MaxElapsedTime of zero is no limit.
+// In a literal without a Clock, a field that is left out has its default. Two do not: a
+// RandomizationFactor of zero is no jitter, and a MaxElapsedTime of zero is no limit.
 func ExampleExponentialBackOff() {
 	policy := &backoff.ExponentialBackOff{InitialInterval: time.Second}
 	for range 3 {

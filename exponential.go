@@ -37,7 +37,7 @@ import (
 //
 // The zero value and partial literals are ready to use. No combination of fields makes a wait negative
 // or overflow. A field that is changed before the first NextBackOff after a Reset takes effect. An
-// ExponentialBackOff holds the state of one loop. Only GetElapsedTime is safe for concurrent use.
+// ExponentialBackOff holds the state of one loop. Meanwhile only GetElapsedTime may be called.
 type ExponentialBackOff struct {
 	// InitialInterval is the first interval. A negative value means DefaultInitialInterval.
 	// So does zero if Clock is nil; with a Clock, as NewExponentialBackOff sets, zero means
@@ -130,8 +130,8 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 }
 
 // GetElapsedTime returns the time since Reset, or since the first NextBackOff if there was no
-// Reset. Before that it is zero. It may be called while another goroutine uses b, but not while Reset,
-// which every loop calls when it begins, or a first NextBackOff without it runs. Clock must then be
+// Reset. Before that it is zero. Another goroutine may call it while a loop uses b, but not during
+// Reset, which a loop calls first, nor during a first NextBackOff without Reset. Clock must then be
 // safe for concurrent use and not step back.
 func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	if !b.started {

@@ -11,8 +11,8 @@ import (
 // any of its three forms (RFC 9110, sections 10.2.3 and 5.6.7). It returns the wait from now and
 // whether the value is well-formed. Surrounding blanks are ignored.
 //
-// A past date means 0, a wait too long for a Duration one of 292 years. Negative and fractional numbers
-// are not well-formed. Pass the wait on with [RetryAfter].
+// A past date means 0; a wait too long for a Duration means 292 years. Negative and fractional
+// numbers are not well-formed. Pass the wait on with [RetryAfter].
 func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 	value = strings.Trim(value, " \t")
 	if value != "" && strings.Trim(value, "0123456789") == "" {

@@ -17,7 +17,7 @@ type loop struct {
 	stopped       <-chan struct{} // closed by Ticker.Stop; nil in other loops
 	tick          *time.Time      // a Ticker's, for the time at which a wait ended; nil in other loops
 	system        *time.Timer     // made for the first wait that needs one
-	waited, begun bool            // a wait above zero has begun; the retry that was decided on last has
+	waited, begun bool            // some wait was above zero; the last wait is over
 }
 
 // start begins what follows the first failure.
@@ -69,20 +69,7 @@ func (l *loop) next(last error) (time.Duration, error) {
 	return wait, nil
 }
 
-// reason returns the innermost reason that a policy has for its stop, or nil. passed says that a
-// decorator was answered with a wait, which shows that nothing below it is what stopped.
-func (l *loop) reason() (reason error, passed bool) {
-	for p := range chain(l.policy) {
-		if p, ok := p.(participant); ok {
-			if reason, passed = p.stopped(reason); passed {
-				break
-			}
-		}
-	}
-	return reason, passed
-}
-
-// refuses reports whether wait is not to be begun because it would outlast the context's deadline.
+// refuses reports whether wait would outlast the context's deadline, so that it must not begin.
 //
 // The first wait above zero is begun all the same, unless a server has asked for it: a caller that
 // calls Retry again as long as the context lives would otherwise do so without a pause. A Ticker
@@ -145,7 +132,15 @@ func (l *loop) giveUp(last error, stopped bool) error {
 	if err := l.ctx.Err(); err != nil {
 		return newContextError(err, context.Cause(l.ctx), last)
 	}
-	if reason, _ := l.reason(); stopped && reason != nil {
+	var reason error // the innermost that a policy gives
+	passed := !stopped
+	for p := range chain(l.policy) {
+		if p, ok := p.(participant); ok && !passed {
+			// One that was answered with a wait shows that nothing below it has stopped.
+			reason, passed = p.stopped(reason)
+		}
+	}
+	if reason != nil {
 		return newStopError(reason, last)
 	}
 	return last

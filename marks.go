@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// maxDepth is how deep an error's tree is searched for marks. Where an error wraps itself it is deeper;
-// the rest is left out then.
+// maxDepth limits how deep an error's tree is searched for marks, since an error may wrap itself. What
+// is deeper is left out.
 const maxDepth = 100_000
 
 // permanent returns err without the marks in its tree, and reports whether there were any.

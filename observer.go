@@ -1,7 +1,7 @@
 package backoff
 
 // BackOffObserver is a policy that is told the outcome of each attempt, before it is asked for the
-// next wait. A [Ticker] does not tell it, as it does not know.
+// next wait. A [Ticker] does not know the outcome, so it does not call Observe.
 //
 // An observer is found below decorators that have a method Unwrap() BackOff. Such a decorator must
 // not forward Observe, or it is called twice.

@@ -3,8 +3,8 @@ package backoff
 import "time"
 
 // WithRetryIf limits b to errors for which retryable returns true. After any other error a loop
-// gives up at once and returns that error unchanged. Use it instead of [Permanent] where the operation
-// cannot be changed. retryable is called with every error of the operation, permanent ones too.
+// gives up at once, as if b had stopped. Use it instead of [Permanent] where the operation cannot be
+// changed. retryable is called with every error of the operation, permanent ones too.
 //
 // A nil b means [NewExponentialBackOff]. A nil retryable panics. A [Ticker] does not know the
 // errors, so there it has no effect. The result holds the state of one loop.

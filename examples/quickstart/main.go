@@ -30,7 +30,7 @@ func fetch(ctx context.Context, url string) (string, error) {
 			return string(body), err
 		}
 		err = errors.New(response.Status)
-		if !backoff.RetryableStatus(response.StatusCode) { // 4xx, but for 408 and 429
+		if !backoff.RetryableStatus(response.StatusCode) { // such as 404, but not 429
 			return "", backoff.Permanent(err)
 		}
 		wait, _ := backoff.ParseRetryAfter(response.Header.Get("Retry-After"), time.Now())

@@ -150,7 +150,7 @@ func result(ctx context.Context, err, last error) error {
 	return &contextError{err, status.FromProto(s)}
 }
 
-// contextError gives an error of the call's context a status.
+// contextError gives the error of a call that its context or its deadline has ended a status.
 type contextError struct {
 	error
 	status *status.Status

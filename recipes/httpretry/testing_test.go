@@ -61,7 +61,7 @@ func TestClient(t *testing.T) {
 	server := httptest.NewServer(failing(2))
 	defer server.Close()
 	client := Client{server.Client(), func() backoff.BackOff {
-		return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 4) // as many retries, without waits
+		return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 4) // without waits
 	}}
 	body, err := client.Get(t.Context(), server.URL)
 	require.NoError(t, err)
