@@ -342,3 +342,14 @@ func TestAttemptsUnsetLater(t *testing.T) {
 	require.NoError(t, attempt(func() error { return nil }, b))
 	require.Equal(t, 500-11*5+1, budget.Tokens())
 }
+
+// A body that leaves the first pass at once has cost nothing, and nothing is returned.
+func TestAttemptsLeaveUnset(t *testing.T) {
+	budget := new(backoff.Budget)
+	require.True(t, budget.Withdraw())
+	var err error
+	for range backoff.Attempts(backoff.WithBudget(&backoff.ZeroBackOff{}, budget), &err) {
+		break
+	}
+	require.Equal(t, 495, budget.Tokens())
+}

@@ -45,6 +45,8 @@ func TestLinearBackOff(t *testing.T) {
 		"cap negative":     {&backoff.LinearBackOff{Interval: s, MaxInterval: -s}, []time.Duration{s, 2 * s}},
 		"zero value":       {&backoff.LinearBackOff{}, []time.Duration{0, 0, 0}},
 		"negative":         {backoff.NewLinearBackOff(-s), []time.Duration{backoff.Stop, backoff.Stop}},
+		"minus 1 ns":       {backoff.NewLinearBackOff(-1), []time.Duration{backoff.Stop, backoff.Stop}},
+		"a cap of 1 ns":    {&backoff.LinearBackOff{Interval: 1, MaxInterval: 1}, []time.Duration{1, 1}},
 		"most negative":    {backoff.NewLinearBackOff(-most - 1), []time.Duration{backoff.Stop, backoff.Stop}},
 		"saturating":       {backoff.NewLinearBackOff(most/2 + 1), []time.Duration{most/2 + 1, most, most}},
 		"saturated":        {backoff.NewLinearBackOff(most), []time.Duration{most, most}},

@@ -211,6 +211,13 @@ func TestBudgetByHand(t *testing.T) {
 	require.Equal(t, 490, budget.Tokens(), "the last of three retries is returned")
 	o.Observe(nil)
 	require.Equal(t, 491, budget.Tokens(), "and this is a success at the first attempt")
+
+	require.Error(t, backoff.Retry(func() error { return errFailed }, backoff.WithMaxRetries(o, 0)))
+	o.Observe(errFailed)
+	o.NextBackOff()
+	o.Reset()
+	o.Observe(nil)
+	require.Equal(t, 487, budget.Tokens(), "Reset after a loop forgets the retry")
 }
 
 // A success at the first attempt deposits SuccessRefund, whatever was done with the policy before.
@@ -330,6 +337,7 @@ func TestBudgetFields(t *testing.T) {
 		"refund negative":    {&backoff.Budget{SuccessRefund: -1}, 500, 100, 0},
 		"refund too large":   {&backoff.Budget{Capacity: 10, SuccessRefund: math.MaxInt}, 10, 2, 10},
 		"cost too large":     {&backoff.Budget{Capacity: 10, RetryCost: 11}, 10, 0, 10},
+		"the last token":     {&backoff.Budget{Capacity: 1, RetryCost: 1}, 1, 1, 1},
 		"cost is all":        {&backoff.Budget{Capacity: 10, RetryCost: 10}, 10, 1, 1},
 		"as large as can be": {&backoff.Budget{Capacity: math.MaxInt, RetryCost: math.MaxInt}, math.MaxInt, 1, 1},
 	} {

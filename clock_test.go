@@ -55,6 +55,14 @@ func TestClockStepsBack(t *testing.T) {
 	}
 }
 
+// Where a Clock steps back by more than a Duration can hold, the time goes on from there.
+func TestGetElapsedTimeFar(t *testing.T) {
+	b := &backoff.ExponentialBackOff{Clock: clockOf(math.MaxInt64, math.MinInt64, math.MinInt64, math.MinInt64+5)}
+	b.Reset()
+	require.Zero(t, b.GetElapsedTime())
+	require.EqualValues(t, 5, b.GetElapsedTime())
+}
+
 func TestGetElapsedTime(t *testing.T) {
 	b := &backoff.ExponentialBackOff{Clock: clockOf(0, 3, 5, -9, -9, -7, 20, 24)}
 	require.Zero(t, b.GetElapsedTime(), "before Reset")

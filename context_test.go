@@ -208,3 +208,11 @@ func TestContextCausePermanent(t *testing.T) {
 		})
 	}
 }
+
+// Two contexts for one policy do not replace each other.
+func TestContextTwice(t *testing.T) {
+	b := backoff.WithMaxRetries(waits(0), 1)
+	first := backoff.WithContext(b, context.Background())
+	require.Error(t, backoff.WithContext(b, cancelled()).Context().Err())
+	require.NoError(t, first.Context().Err())
+}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -164,6 +165,8 @@ func TestRetryAfter(t *testing.T) {
 	require.Equal(t, 3*time.Second, asking.Duration)
 	require.Same(t, errFailed, asking.Err)
 	require.NoError(t, backoff.RetryAfter(nil, time.Second))
+	require.EqualError(t, backoff.RetryAfter(errFailed, 1), "failed (retry after 1ns)")
+	require.EqualError(t, backoff.RetryAfter(errFailed, -1), "failed", "no wait is asked for")
 
 	bare := &backoff.RetryAfterError{Duration: time.Second}
 	require.EqualError(t, bare, "retry after 1s")
@@ -247,6 +250,31 @@ func TestContextErrorNested(t *testing.T) {
 		backoff.WithStopCause(&backoff.StopBackOff{}, errFailed)), "failed")
 }
 
+// Nested loops on contexts that differ in Err or cause keep both.
+func TestContextErrorTwo(t *testing.T) {
+	late, cancel := context.WithTimeoutCause(context.Background(), 0, errCause)
+	defer cancel()
+	other, end := context.WithCancelCause(context.Background())
+	end(io.EOF)
+	for _, outer := range []context.Context{late, other} {
+		eachLoop(t, func(t *testing.T, retry retry) {
+			err := retry(func() error {
+				return retry(func() error { return errFailed }, backoff.WithContext(waits(0), cancelled()))
+			}, backoff.WithContext(waits(0), outer))
+			for _, want := range []error{outer.Err(), context.Cause(outer), context.Canceled, errCause, errFailed} {
+				require.ErrorIs(t, err, want)
+			}
+		})
+	}
+}
+
+// The last error is found by its type also where that is no pointer or struct.
+func TestContextErrorNumber(t *testing.T) {
+	var number syscall.Errno
+	require.ErrorAs(t, backoff.Retry(func() error { return syscall.EAGAIN }, backoff.WithContext(waits(0), cancelled())), &number)
+	require.Equal(t, syscall.EAGAIN, number)
+}
+
 // grpc is an error with a method by which callers find out what kind of error it is.
 type grpc struct{ status string }
 
@@ -292,7 +320,7 @@ func TestErrorKind(t *testing.T) {
 
 // A refusal answers Timeout and Temporary as the last error does.
 func TestStopErrorTimeout(t *testing.T) {
-	for _, last := range []error{os.ErrDeadlineExceeded, &url.Error{Op: "Get", Err: context.DeadlineExceeded}, errFailed} {
+	for _, last := range []error{os.ErrDeadlineExceeded, &url.Error{Op: "Get", Err: context.DeadlineExceeded}, &net.DNSError{}, errFailed} {
 		eachLoop(t, func(t *testing.T, retry retry) {
 			for _, b := range []backoff.BackOff{
 				backoff.WithStopCause(waits(), errCause),

@@ -82,6 +82,7 @@ func TestExponentialLiteral(t *testing.T) {
 		"zero value":                 {policy{}, []time.Duration{500e6, 750e6, 1125e6}},
 		"InitialInterval alone":      {policy{InitialInterval: s}, []time.Duration{s, s * 3 / 2, s * 9 / 4}},
 		"InitialInterval negative":   {policy{InitialInterval: -s, Clock: clock}, []time.Duration{500e6, 750e6}},
+		"InitialInterval minus 1 ns": {policy{InitialInterval: -1}, []time.Duration{500e6, 750e6}},
 		"InitialInterval zero":       {policy{Clock: clock}, []time.Duration{0, 0, 0}},
 		"InitialInterval too large":  {policy{InitialInterval: 3 * s, MaxInterval: s}, []time.Duration{s, s, s}},
 		"InitialInterval extreme":    {policy{InitialInterval: math.MaxInt64}, []time.Duration{60 * s, 60 * s}},
@@ -123,7 +124,7 @@ func TestRandomizationFactorRange(t *testing.T) {
 		require.Greater(t, most, 1990*time.Millisecond)
 		require.LessOrEqual(t, most, 2*time.Second)
 	}
-	for _, factor := range []float64{0, -1, math.Inf(-1), math.NaN()} {
+	for _, factor := range []float64{0, -0.5, -1, math.Inf(-1), math.NaN()} {
 		b := &backoff.ExponentialBackOff{InitialInterval: time.Second, MaxInterval: time.Second, RandomizationFactor: factor}
 		require.Equal(t, repeat(time.Second, 100), draws(b, 100))
 	}
@@ -223,6 +224,15 @@ func TestExponentialStop(t *testing.T) {
 		b.Reset()
 		require.Zero(t, b.NextBackOff(), "by hand again")
 	})
+
+	b = literal(clockOf(0))
+	for range backoff.NewTicker(b).C {
+	}
+	require.Zero(t, b.NextBackOff(), "by hand, after a Ticker")
+
+	b = literal(nil)
+	b.Stop = time.Hour
+	require.Equal(t, time.Hour, b.NextBackOff(), "without a Clock")
 }
 
 // tuned is a policy that a user has made out of an ExponentialBackOff.
@@ -263,6 +273,8 @@ func TestExponentialEmbedded(t *testing.T) {
 	operation, calls = failing(-1)
 	require.Same(t, errFailed, backoff.Retry(operation, backoff.WithMaxRetries(&lazy{}, 2)))
 	require.Equal(t, 3, *calls)
+	operation = func() error { return backoff.Permanent(errFailed) }
+	require.Same(t, errFailed, backoff.Retry(operation, &lazy{}), "not made yet when the loop ends")
 }
 
 // Copies of a policy share nothing but their Clock (with -race).

@@ -124,7 +124,7 @@ func TestJitterDecorrelated(t *testing.T) {
 func TestJitterCap(t *testing.T) {
 	for _, jitter := range jitters[1:] {
 		for _, limit := range []time.Duration{1, 2, 3, time.Second, math.MaxInt64 - 1, math.MaxInt64} {
-			for _, initial := range []time.Duration{0, 1, limit / 2, limit} {
+			for _, initial := range []time.Duration{0, 1, limit / 2, limit, math.MaxInt64} {
 				b := &backoff.ExponentialBackOff{
 					InitialInterval: initial, MaxInterval: limit, Jitter: jitter, Rand: seeded(), Clock: backoff.SystemClock,
 				}

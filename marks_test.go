@@ -248,3 +248,39 @@ func TestPermanentDelegate(t *testing.T) {
 	result := once(t, err)
 	require.Equal(t, []error{errFailed}, result.(interface{ Unwrap() []error }).Unwrap())
 }
+
+// offering is an error whose own As method finds a code.
+type offering struct{ error }
+
+func (o offering) Unwrap() error { return o.error }
+
+func (o offering) As(target any) bool {
+	c, ok := target.(**code)
+	if ok {
+		*c = &code{7}
+	}
+	return ok
+}
+
+// asker is an error whose own Is method asks what it wraps.
+type asker struct{ error }
+
+func (a asker) Unwrap() error        { return a.error }
+func (a asker) Is(target error) bool { return errors.Is(a.error, target) }
+
+// The methods of an error above a mark are asked, but not for the mark.
+func TestPermanentMethods(t *testing.T) {
+	var found *code
+	require.ErrorAs(t, once(t, offering{backoff.Permanent(io.EOF)}), &found)
+	require.Equal(t, 7, found.number)
+	requireUnmarked(t, once(t, asker{backoff.Permanent(io.EOF)}))
+}
+
+// An error that wraps itself twice does not hang a loop.
+func TestPermanentSelfTwice(t *testing.T) {
+	err := multi{backoff.Permanent(errFailed), nil, nil}
+	err[1], err[2] = err, err
+	operation, calls := results(err)
+	require.NotNil(t, backoff.Retry(operation, waits(0)))
+	require.Equal(t, 1, *calls)
+}

@@ -113,6 +113,7 @@ func TestStopCauseOthers(t *testing.T) {
 		require.Same(t, errFailed, retry(func() error { return errFailed }, backoff.WithMaxRetries(labelled, 0)), "the limit above")
 		require.Same(t, errFailed, retry(func() error { return errFailed }, backoff.WithRetryIf(labelled, isEOF)))
 		require.Same(t, errFailed, retry(func() error { return errFailed }, vetoing{foreign{backoff.WithStopCause(waits(0), errTime)}}))
+		require.Same(t, errFailed, retry(func() error { return errFailed }, vetoing{foreign{backoff.WithStopCause(waits(1), errTime)}}))
 
 		cancel()
 		err := retry(func() error { return errFailed }, b)
@@ -169,6 +170,7 @@ func TestStopCauseOverridden(t *testing.T) {
 		"a decorator of ours above":      {vetoing{foreign{backoff.WithRetryIf(labelled(), isFailed)}}, "failed"},
 		"a decorator of ours, a refusal": {vetoing{foreign{backoff.WithMaxRetries(refused(), 9)}}, "failed"},
 		"a label, and one that saw it":   {backoff.WithStopCause(backoff.WithMaxRetries(labelled(), 0), errTries), "out of tries: failed"},
+		"a wait above zero":              {vetoing{foreign{backoff.WithMaxRetries(&fallback{foreign: foreign{backoff.WithStopCause(waits(), errTime)}, second: waits(1)}, 9)}}, "failed"},
 		"our own stop":                   {backoff.WithMaxRetries(labelled(), 1), "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {

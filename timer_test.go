@@ -91,3 +91,19 @@ func TestTimerWithoutChannel(t *testing.T) {
 		})
 	}
 }
+
+// order is a Timer that notes Stop among the waits, as -1.
+type order struct{ instantTimer }
+
+func (o *order) Stop() { o.Start(-1) }
+
+func TestTimerStopLast(t *testing.T) {
+	timer := new(order)
+	require.Error(t, backoff.RetryNotifyWithTimer(func() error { return errFailed }, waits(1), nil, timer))
+	require.Equal(t, []time.Duration{1, -1}, timer.started)
+
+	timer = new(order)
+	for range backoff.NewTickerWithTimer(waits(1), timer).C {
+	}
+	require.Equal(t, []time.Duration{1, -1}, timer.started)
+}
