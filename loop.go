@@ -132,11 +132,13 @@ func (l *loop) giveUp(last error, stopped bool) error {
 	if err := l.ctx.Err(); err != nil {
 		return newContextError(err, context.Cause(l.ctx), last)
 	}
+	if !stopped {
+		return last
+	}
 	var reason error // the innermost that a policy gives
-	passed := !stopped
+	passed := false  // a policy was answered with a wait, so nothing below it has stopped
 	for p := range chain(l.policy) {
 		if p, ok := p.(participant); ok && !passed {
-			// One that was answered with a wait shows that nothing below it has stopped.
 			reason, passed = p.stopped(reason)
 		}
 	}
