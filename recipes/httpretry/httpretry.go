@@ -31,6 +31,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.com/backoff"
@@ -222,6 +223,7 @@ func permanent(request *http.Request, err error) bool {
 		errors.Is(err, http.ErrSchemeMismatch) ||
 		errors.As(err, &name) && name.IsNotFound ||
 		errors.As(err, new(*net.AddrError)) || // an invalid port
+		strings.HasPrefix(err.Error(), "http2: invalid ") || // what HTTP/1 would send
 		unsendable(request)
 }
 

@@ -466,6 +466,7 @@ func TestInvalidRequest(t *testing.T) {
 	http2.EnableHTTP2 = true
 	http2.StartTLS()
 	defer http2.Close()
+	overHTTP2 := func(r *http.Request) { r.URL.Scheme, r.URL.Host = "https", http2.Listener.Addr().String() }
 	for message, change := range map[string]func(*http.Request){
 		"unsupported protocol scheme": func(r *http.Request) { r.URL.Scheme = "gopher" },
 		"no Host in request URL":      func(r *http.Request) { r.URL.Host = "" },
@@ -485,9 +486,12 @@ func TestInvalidRequest(t *testing.T) {
 		"ContentLength=9 with Body length 4":         func(r *http.Request) { r.ContentLength = 9 },
 		"ContentLength=3 with Body length 4":         func(r *http.Request) { r.ContentLength = 3 },
 		"request body larger than specified content length": func(r *http.Request) {
-			r.URL.Scheme, r.URL.Host, r.ContentLength = "https", http2.Listener.Addr().String(), 3
+			overHTTP2(r)
+			r.ContentLength = 3
 		},
-		"ContentLength=9 with nil Body": func(r *http.Request) { r.ContentLength, r.Body, r.GetBody = 9, nil, nil },
+		"invalid Connection request header": func(r *http.Request) { overHTTP2(r); r.Header.Set("Connection", "a") },
+		"invalid request :path":             func(r *http.Request) { overHTTP2(r); r.URL.Opaque = "a" },
+		"ContentLength=9 with nil Body":     func(r *http.Request) { r.ContentLength, r.Body, r.GetBody = 9, nil, nil },
 	} {
 		calls := 0
 		transport := httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
