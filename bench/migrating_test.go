@@ -265,11 +265,12 @@ type outcome struct {
 	err          error
 }
 
-// A case is an operation that takes a second, and the time after which its context ends.
+// A migrationCase is an operation that takes a second, and the time after which its context ends.
 type migrationCase struct {
 	successAt int // the call that succeeds; 0 is none
 	timeout   time.Duration
 	n         uint
+	instant   bool // the operation takes no time
 }
 
 func (c migrationCase) run(t *testing.T, program func(run) (any, error)) (o outcome) {
@@ -281,7 +282,9 @@ func (c migrationCase) run(t *testing.T, program func(run) (any, error)) (o outc
 			ctx: ctx,
 			op: func() (int, error) {
 				o.calls = append(o.calls, time.Since(start))
-				time.Sleep(time.Second)
+				if !c.instant {
+					time.Sleep(time.Second)
+				}
 				if len(o.calls) == c.successAt {
 					return 42, nil
 				}
@@ -336,49 +339,55 @@ func TestMigrating(t *testing.T) {
 // Without the limit of 15 minutes that the others have for every policy, a constant policy goes on
 // until its context ends.
 func TestMigratingTimeLimit(t *testing.T) {
-	for want, retry := range map[int]func(ctx context.Context, op func() (int, error)) (int, error){
-		16: func(ctx context.Context, op func() (int, error)) (int, error) {
-			return v7.Retry(ctx, op, v7.WithBackOff(v7.NewConstantBackOff(time.Minute)))
-		},
-		1440: func(ctx context.Context, op func() (int, error)) (int, error) {
-			return backoff.RetryWithData(op, backoff.WithContext(backoff.NewConstantBackOff(time.Minute), ctx))
-		},
-	} {
-		calls := 0
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), 24*time.Hour-time.Second)
-			defer cancel()
-			_, err := retry(ctx, func() (int, error) { calls++; return 0, errBusy })
-			require.Error(t, err)
-		})
-		require.Equal(t, want, calls)
-	}
+	c := migrationCase{timeout: 24*time.Hour - time.Second, instant: true}
+	calls := func(program func(run) (any, error)) int { return len(c.run(t, program).calls) }
+	require.Equal(t, 16, calls(func(r run) (any, error) {
+		return v5.Retry(r.ctx, r.op, v5.WithBackOff(v5.NewConstantBackOff(time.Minute)))
+	}))
+	require.Equal(t, 16, calls(func(r run) (any, error) {
+		return v6.Retry(r.ctx, r.op, v6.WithBackOff(v6.NewConstantBackOff(time.Minute)))
+	}))
+	require.Equal(t, 16, calls(func(r run) (any, error) {
+		return v7.Retry(r.ctx, r.op, v7.WithBackOff(v7.NewConstantBackOff(time.Minute)))
+	}))
+	require.Equal(t, 1440, calls(func(r run) (any, error) {
+		return backoff.RetryWithData(r.op, backoff.WithContext(backoff.NewConstantBackOff(time.Minute), r.ctx))
+	}))
 }
 
 // After the wait that a server asked for, the others start their policy over; here it goes on.
 func TestMigratingRetryAfter(t *testing.T) {
 	c := migrationCase{successAt: 4, timeout: time.Hour}
-	old := c.run(t, func(r run) (any, error) {
-		r.b7.InitialInterval = 20 * time.Second
-		op := func() (int, error) {
+	// first makes the first attempt's error ask for a wait.
+	first := func(r run, ask func(error) error) func() (int, error) {
+		r.b5.InitialInterval, r.b6.InitialInterval = 20*time.Second, 20*time.Second
+		r.b7.InitialInterval, r.b.InitialInterval = 20*time.Second, 20*time.Second
+		return func() (int, error) {
 			n, err := r.op()
 			if n == 1 {
-				err = v7.RetryAfter(30*time.Second, err)
+				err = ask(err)
 			}
 			return n, err
 		}
-		return v7.Retry(r.ctx, op, v7.WithBackOff(r.b7), v7.WithNotify(r.notify))
-	})
-	require.Equal(t, []time.Duration{30 * time.Second, 20 * time.Second, 30 * time.Second}, old.waits)
+	}
+	for _, old := range []func(run) (any, error){
+		func(r run) (any, error) {
+			op := first(r, func(error) error { return v5.RetryAfter(30) })
+			return v5.Retry(r.ctx, op, v5.WithBackOff(r.b5), v5.WithNotify(r.notify))
+		},
+		func(r run) (any, error) {
+			op := first(r, func(error) error { return v6.RetryAfter(30) })
+			return v6.Retry(r.ctx, op, v6.WithBackOff(r.b6), v6.WithNotify(r.notify))
+		},
+		func(r run) (any, error) {
+			op := first(r, func(err error) error { return v7.RetryAfter(30*time.Second, err) })
+			return v7.Retry(r.ctx, op, v7.WithBackOff(r.b7), v7.WithNotify(r.notify))
+		},
+	} {
+		require.Equal(t, []time.Duration{30 * time.Second, 20 * time.Second, 30 * time.Second}, c.run(t, old).waits)
+	}
 	here := c.run(t, func(r run) (any, error) {
-		r.b.InitialInterval = 20 * time.Second
-		op := func() (int, error) {
-			n, err := r.op()
-			if n == 1 {
-				err = backoff.RetryAfter(err, 30*time.Second)
-			}
-			return n, err
-		}
+		op := first(r, func(err error) error { return backoff.RetryAfter(err, 30*time.Second) })
 		return backoff.RetryNotifyWithData(op, backoff.WithContext(r.b, r.ctx), r.notify)
 	})
 	require.Equal(t, []time.Duration{30 * time.Second, 30 * time.Second, 45 * time.Second}, here.waits)
@@ -388,32 +397,47 @@ func TestMigratingRetryAfter(t *testing.T) {
 // the deadline.
 func TestMigratingDeadline(t *testing.T) {
 	c := migrationCase{timeout: time.Hour}
-	deadline := func(r run) (context.Context, context.CancelFunc) { return context.WithTimeout(r.ctx, 3*time.Second) }
-	old := c.run(t, func(r run) (any, error) {
-		ctx, cancel := deadline(r)
-		defer cancel()
-		return v7.Retry(ctx, r.op, v7.WithBackOff(r.b7))
-	})
-	here := c.run(t, func(r run) (any, error) {
-		ctx, cancel := deadline(r)
-		defer cancel()
-		return backoff.RetryWithData(r.op, backoff.WithContext(r.b, ctx))
-	})
-	require.Equal(t, old.calls, here.calls)
-	require.Equal(t, 3*time.Second, old.took)
+	// within runs a program with a deadline after three seconds.
+	within := func(program func(run) (any, error)) outcome {
+		return c.run(t, func(r run) (any, error) {
+			ctx, cancel := context.WithTimeout(r.ctx, 3*time.Second)
+			defer cancel()
+			r.ctx = ctx
+			return program(r)
+		})
+	}
+	here := within(func(r run) (any, error) { return backoff.RetryWithData(r.op, backoff.WithContext(r.b, r.ctx)) })
 	require.Equal(t, 2500*time.Millisecond, here.took)
-	require.ErrorIs(t, old.err, context.DeadlineExceeded)
 	require.ErrorIs(t, here.err, context.DeadlineExceeded)
+	for _, program := range []func(run) (any, error){
+		func(r run) (any, error) { return v5.Retry(r.ctx, r.op, v5.WithBackOff(r.b5)) },
+		func(r run) (any, error) { return v6.Retry(r.ctx, r.op, v6.WithBackOff(r.b6)) },
+		func(r run) (any, error) { return v7.Retry(r.ctx, r.op, v7.WithBackOff(r.b7)) },
+	} {
+		old := within(program)
+		require.Equal(t, here.calls, old.calls)
+		require.Equal(t, 3*time.Second, old.took)
+		require.ErrorIs(t, old.err, context.DeadlineExceeded)
+	}
 }
 
-// What v6 and v7 have in a RetryError is here the error itself.
+// v5 returns the context's cause alone. What v6 and v7 have in a RetryError is here the error itself.
 func TestMigratingErrors(t *testing.T) {
+	ended := migrationCase{timeout: 3100 * time.Millisecond}.run(t, func(r run) (any, error) {
+		return v5.Retry(r.ctx, r.op, v5.WithBackOff(r.b5))
+	}).err
+	require.Same(t, errShutdown, ended)
 	c := migrationCase{timeout: time.Hour}
-	last := c.run(t, func(r run) (any, error) {
+	marked := c.run(t, func(r run) (any, error) {
+		return v6.Retry(r.ctx, func() (int, error) { return 0, v6.Permanent(r.do()) })
+	}).err
+	require.ErrorIs(t, marked, v6.ErrPermanent)
+	require.Same(t, errBusy, v6.AsRetryError(marked).LastErr)
+	marked = c.run(t, func(r run) (any, error) {
 		return v7.Retry(r.ctx, func() (int, error) { return 0, v7.Permanent(r.do()) })
 	}).err
-	require.ErrorIs(t, last, v7.ErrPermanent)
-	require.Same(t, errBusy, v7.AsRetryError(last).LastErr)
+	require.ErrorIs(t, marked, v7.ErrPermanent)
+	require.Same(t, errBusy, v7.AsRetryError(marked).LastErr)
 	require.Same(t, errBusy, c.run(t, func(r run) (any, error) {
 		return nil, backoff.Retry(func() error { return backoff.Permanent(r.do()) }, r.b)
 	}).err)
