@@ -18,10 +18,10 @@
 //
 // # Choosing a policy
 //
-// Most programs need no more than the default, [NewExponentialBackOff], with a context. Keep some
-// jitter wherever many clients can fail at the same moment. Retry at one layer only, and mark an error
-// that will not go away as [Permanent]. Where retries can keep an overloaded service down, share a
-// [Budget] whose Capacity suits the process. The page docs/choosing.md has the figures.
+// Start with the default, [NewExponentialBackOff], and a context. Keep some jitter wherever many
+// clients can fail at the same moment. Retry at one layer only, and mark an error that will not go
+// away as [Permanent]. Where retries can keep an overloaded service down, share a [Budget] whose
+// Capacity suits the process. The page docs/choosing.md has the figures.
 //
 // # Cancellation
 //

@@ -33,8 +33,8 @@ type Budget struct {
 	//
 	// A full bucket should pay for what the process sends in a few seconds: RetryCost × requests
 	// per second × seconds, but not less than 25. What the full buckets of all processes pay for
-	// delays the recovery of a service that was down. The default, 100 retries, suits a process
-	// that sends ten requests a second or more.
+	// delays the recovery of a service that was down. The default pays for 100 retries: three
+	// seconds of 33 requests a second.
 	Capacity int
 
 	// RetryCost is the number of tokens that a retry withdraws. Zero means DefaultRetryCost; a

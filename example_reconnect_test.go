@@ -14,7 +14,7 @@ func keepConnected(ctx context.Context, connect func(context.Context) error) (er
 	policy := backoff.WithContext(backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0)), ctx)
 	for range backoff.Attempts(policy, &err) {
 		start := time.Now()
-		err = connect(ctx) // returns when the connection has ended
+		err = connect(ctx) // returns an error when the connection ends; nil ends the loop
 		if time.Since(start) > time.Minute {
 			policy.Reset() // it was healthy: start over with the first wait
 		}

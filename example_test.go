@@ -389,8 +389,8 @@ func ExampleWithContext_error() {
 	// true
 }
 
-// A wait that would outlast the context's deadline is not begun, unless it is the first. The loop
-// gives up early; the context itself is not done then.
+// A wait that would outlast the context's deadline is not begun; the first one is, unless a server
+// asked for that much. The loop gives up early; the context itself is not done then.
 func ExampleWithContext_deadline() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

@@ -17,9 +17,9 @@ import (
 // interval, not the wait.
 //
 // If an operation failed with a [RetryAfterError], the range of the wait moves up until it starts at
-// the time that the server asked for. So clients that were told the same time are spread over one
-// interval, half a second at first. To spread them further, make InitialInterval about as long as what
-// servers ask for. The intervals do not change.
+// the time that the server asked for. So with the default jitter, clients that were told the same time
+// are spread over one interval, half a second at first. To spread them further, make InitialInterval
+// about as long as what servers ask for. The intervals do not change.
 //
 // With the defaults the first ten are:
 //
@@ -37,7 +37,8 @@ import (
 //
 // The zero value and partial literals are ready to use. No combination of fields makes a wait negative
 // or overflow. A field that is changed before the first NextBackOff after a Reset takes effect. An
-// ExponentialBackOff holds the state of one loop. Meanwhile only GetElapsedTime may be called.
+// ExponentialBackOff holds the state of one loop. While that runs, other goroutines may call only
+// GetElapsedTime.
 type ExponentialBackOff struct {
 	// InitialInterval is the first interval. A negative value means DefaultInitialInterval.
 	// So does zero if Clock is nil; with a Clock, as NewExponentialBackOff sets, zero means

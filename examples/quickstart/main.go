@@ -15,12 +15,13 @@ import (
 )
 
 func fetch(ctx context.Context, url string) (string, error) {
+	client := &http.Client{Timeout: 10 * time.Second} // for each attempt
 	get := func() (string, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return "", backoff.Permanent(err)
 		}
-		response, err := http.DefaultClient.Do(request)
+		response, err := client.Do(request)
 		if err != nil {
 			return "", err
 		}

@@ -64,8 +64,9 @@ type Transport struct {
 	Notify func(request *http.Request, err error, wait time.Duration)
 
 	// Done, if not nil, is called at the end of each request that may be retried, with the number
-	// of attempts. The error is nil after a success, and matches [backoff.ErrBudgetExhausted] if
-	// the budget refused a retry, even if RoundTrip returns a response.
+	// of attempts. The error is nil if the last response was no reason to retry, whatever its status.
+	// It matches [backoff.ErrBudgetExhausted] if the budget refused a retry, even if RoundTrip
+	// returns a response.
 	Done func(request *http.Request, attempts int, err error)
 
 	own backoff.Budget
@@ -73,7 +74,8 @@ type Transport struct {
 
 // RoundTrip sends request, and again as long as that may help. If it gives up, it returns the last
 // attempt's response, unread, or the last attempt's error. If the request's context has ended, it
-// returns an error that matches the context's.
+// returns an error that matches the context's. An error without a response also matches
+// [context.DeadlineExceeded] if a wait would have outlasted the request's deadline.
 func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !repeatable(request) {
 		return t.base().RoundTrip(request)

@@ -49,7 +49,8 @@ type Options struct {
 // Do calls f with a transaction on db and commits the transaction. If f returns an error or panics,
 // the transaction is rolled back. If f's or Commit's error asks for it, Do repeats the whole
 // transaction, f included. When Do gives up, it returns the last attempt's error, unchanged; if ctx
-// has ended, the error matches ctx's too.
+// has ended, the error matches ctx's too, and if a wait would have outlasted ctx's deadline,
+// [context.DeadlineExceeded].
 //
 // f must return the errors of its statements, wrapped or not, and leave Commit and Rollback to Do.
 // It must use tx alone: what it does on db is no part of the transaction, and can wait for it forever.
