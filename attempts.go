@@ -21,7 +21,7 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 // would return. The attempts are numbered from 1; the first comes at once. Ranging again starts over.
 //
 // The body may leave the loop early, by break, return, goto or panic. *err stays what the body made
-// it and counts as the attempt's outcome, also in a pass that the body leaves at once.
+// it and counts as the attempt's outcome, also in a later pass that the body leaves at once.
 //
 // A body that never sets *err, perhaps because it declares an err of its own, must not pass for a
 // success: *err holds an error of this package until the body sets it, and the loop panics if it
@@ -34,7 +34,8 @@ func Attempts(b BackOff, err *error) iter.Seq[int] {
 	return func(yield func(int) bool) { attempts(b, err, yield) }
 }
 
-// attempts is not part of Attempts, so that that can be inlined and a range over it does not allocate.
+// attempts is not part of Attempts, so that Attempts can be inlined, and a range over it does not
+// allocate.
 func attempts(b BackOff, err *error, yield func(int) bool) {
 	if err == nil {
 		panic("backoff: Attempts called with a nil err")
@@ -46,17 +47,15 @@ func attempts(b BackOff, err *error, yield func(int) bool) {
 	var l loop
 	inBody := true
 	defer func() {
-		_, none := (*err).(unset)
-		if none {
-			*err = former
-		}
 		if inBody { // the body has left the loop
 			l.policy = b
 		}
 		if l.policy != nil {
 			defer l.end()
 		}
-		if inBody && !none {
+		if _, none := (*err).(unset); none {
+			*err = former
+		} else if inBody {
 			observe(b, *err)
 		}
 	}()

@@ -32,9 +32,9 @@ type Budget struct {
 	// negative value means an empty bucket.
 	//
 	// A full bucket should pay for what the process sends in a few seconds: RetryCost × requests
-	// per second × seconds, but not less than 25. What the full buckets of all processes pay for
-	// delays the recovery of a service that was down. The default pays for 100 retries: three
-	// seconds of 33 requests a second.
+	// per second × seconds, but at least five retries. What the full buckets of all processes
+	// pay for delays the recovery of a service that was down. The default pays for 100 retries:
+	// three seconds of 33 requests a second.
 	Capacity int
 
 	// RetryCost is the number of tokens that a retry withdraws. Zero means DefaultRetryCost; a
@@ -132,10 +132,10 @@ func (b *budgetBackOff) Reset() {
 
 func (b *budgetBackOff) NextBackOff() time.Duration {
 	wait := b.limit.NextBackOff()
-	switch b.refused = wait >= 0 && !b.budget.Withdraw(); {
-	case b.refused:
+	if b.refused = wait >= 0 && !b.budget.Withdraw(); b.refused {
 		return Stop
-	case wait >= 0:
+	}
+	if wait >= 0 {
 		b.paid += b.budget.cost()
 	}
 	return wait

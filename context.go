@@ -18,10 +18,10 @@ type BackOffContext interface {
 // Retry. A [Ticker] does not.
 //
 // If b is itself the result of WithContext, its context is replaced. Of several contexts in a chain a
-// loop waits on the outermost; the others only stop b once they are done.
+// loop waits on the outermost; the others, once done, only make b return [Stop].
 //
 // A nil b means [NewExponentialBackOff]. A nil ctx panics. The result holds the state of one loop. It
-// may be a part of b, so b must not be given to WithContext by two goroutines at once.
+// may be a part of b, which then keeps ctx; two goroutines must not give b to WithContext at once.
 func WithContext(b BackOff, ctx context.Context) BackOffContext {
 	if ctx == nil {
 		panic("backoff: WithContext called with a nil context")

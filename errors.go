@@ -95,14 +95,6 @@ func (e *RetryAfterError) Error() string {
 // Unwrap returns Err.
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
-// retryAfter returns the wait that err asks for, or 0.
-func retryAfter(err error) time.Duration {
-	if e, ok := asType[*RetryAfterError](err); ok {
-		return max(0, e.Duration)
-	}
-	return 0
-}
-
 // stopError is returned by a loop that its policy has ended for a reason.
 type stopError struct{ reason, last error }
 

@@ -49,7 +49,10 @@ func (l *loop) next(last error) (time.Duration, error) {
 	if err, ok := permanent(last); ok {
 		return 0, err
 	}
-	floor := retryAfter(last)
+	var floor time.Duration
+	if e, ok := asType[*RetryAfterError](last); ok {
+		floor = e.Duration // a negative one has no effect
+	}
 	l.begun = false
 	for p := range chain(l.policy) {
 		if p, ok := p.(participant); ok {

@@ -24,15 +24,15 @@ type Notify func(err error, wait time.Duration)
 //   - b's context is done (see [WithContext]). o is not called again, and a wait is cut short. The
 //     error matches the context's Err, its [context.Cause] and o's last error, or is Err itself if
 //     the three are the same. In all else it is like Err: Timeout answers as Err does, and
-//     [errors.As] with an interface type does not find o's error.
+//     [errors.As] with an interface type finds o's error only if the cause has it.
 //   - The wait would outlast the deadline of b's context. The error matches
 //     [context.DeadlineExceeded] and o's last error; the context itself is not done then. The first
 //     wait above zero is begun nonetheless, so that a caller who calls Retry again while the context
 //     lives does not do so without a pause. But it is refused if a server asked for a wait that long
 //     (see [RetryAfter]).
 //
-// o may call Reset on b, or on the outermost decorator around it, for example after a connection that
-// lasted for a while: the intervals, the number of retries and the elapsed time start over.
+// o may call b.Reset, for example after a connection that lasted for a while: the intervals, the number
+// of retries and the elapsed time start over.
 //
 // A nil b means [NewExponentialBackOff]. If o panics, the panic passes through; nothing is left
 // running. b must not be used by two loops at once.

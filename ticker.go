@@ -49,7 +49,7 @@ func NewTicker(b BackOff) *Ticker { return NewTickerWithTimer(b, nil) }
 // stopped when the ticker ends. The first tick comes at once, even if b's context is done. The value of
 // a later tick is the time at which its wait ended.
 //
-// A nil b means [NewExponentialBackOff], a nil timer the default one. A b that has a [Budget] panics: a
+// A nil b means [NewExponentialBackOff], a nil timer the default one. It panics if b has a [Budget]: a
 // Ticker does not know how an attempt ended, and would pay for a tick after a success as well.
 func NewTickerWithTimer(b BackOff, timer Timer) *Ticker {
 	b = orDefault(b)
