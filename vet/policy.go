@@ -108,7 +108,7 @@ type policy struct {
 	way      []*types.Var // the variables and fields it comes through
 	stateful bool         // it holds the state of a loop
 	limited  bool         // by WithMaxRetries
-	context  bool         // by WithContext
+	context  bool         // by WithContext, or WithRetryIf, which may look at the context
 	unknown  bool         // it may be another, which the package does not show
 }
 
@@ -131,7 +131,7 @@ func (p *policy) trace(e ast.Expr) {
 			p.made(e)
 			return
 		}
-		p.context = p.context || name == "WithContext"
+		p.context = p.context || name == "WithContext" || name == "WithRetryIf"
 		p.limited = p.limited || strings.HasPrefix(name, "WithMax")
 		p.stateful = p.stateful || name != "WithContext"
 		p.trace(e.Args[0])
@@ -179,7 +179,7 @@ func (p *policy) setting(field string) (values []ast.Expr, certain bool) {
 		certain = certain && len(e.Args) == 0
 	case *ast.CompositeLit:
 		for _, element := range e.Elts {
-			if kv, ok := element.(*ast.KeyValueExpr); ok && kv.Key.(*ast.Ident).Name == field {
+			if kv, ok := element.(*ast.KeyValueExpr); ok && types.ExprString(kv.Key) == field {
 				values = append(values, kv.Value)
 			}
 		}

@@ -181,8 +181,9 @@ func (c *checker) wait(cur inspector.Cursor, call *ast.CallExpr) {
 	if fn == nil || !slices.Contains(waits, fn.FullName()) || !ok {
 		return
 	}
-	for n := range c.root.Preorder((*ast.IncDecStmt)(nil)) {
-		if within(n.Node().Pos(), loop) {
+	for n := range c.root.Preorder((*ast.IncDecStmt)(nil), (*ast.AssignStmt)(nil)) {
+		a, ok := n.Node().(*ast.AssignStmt)
+		if counts := !ok || a.Tok != token.ASSIGN && a.Tok != token.DEFINE; counts && within(n.Node().Pos(), loop) {
 			return // it may count its passes
 		}
 	}

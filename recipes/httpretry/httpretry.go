@@ -123,7 +123,7 @@ func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, 
 	}
 	ctx, cancel := context.WithCancel(request.Context())
 	clone := request.WithContext(ctx)
-	if again && request.GetBody != nil {
+	if again && request.Body != nil && request.Body != http.NoBody { // repeatable: there is a GetBody
 		var err error
 		if clone.Body, err = request.GetBody(); err != nil {
 			cancel()
@@ -176,10 +176,18 @@ func (t *Transport) check(response *http.Response) error {
 	return backoff.RetryAfter(err, wait)
 }
 
-// body is a response's body. Its attempt's context lives until it is closed.
+// body is a response's body. Its attempt's context lives until it is closed, or read to its end.
 type body struct {
 	io.ReadCloser
 	cancel context.CancelFunc
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil { // not every caller closes what has ended
+		b.cancel()
+	}
+	return n, err
 }
 
 func (b *body) Close() error {
@@ -226,14 +234,15 @@ func permanent(request *http.Request, err error) bool {
 		errors.As(err, &name) && name.IsNotFound ||
 		errors.As(err, new(*net.AddrError)) || // an invalid port
 		strings.HasPrefix(err.Error(), "http2: invalid ") || // what HTTP/1 would send
-		unsendable(request)
+		unsendable(request, err)
 }
 
-// unsendable reports whether net/http refuses to send request, to whatever server. The error does not
-// tell: now and then it is that of a connection which was closed on account of the request.
-func unsendable(request *http.Request) bool {
+// unsendable reports whether net/http refuses to send request, to whatever server. cause, the error of
+// the attempt, does not tell: now and then it is that of a connection which was closed on account of
+// the request.
+func unsendable(request *http.Request, cause error) bool {
 	probe := request.WithContext(context.Background())
-	if request.GetBody != nil {
+	if request.Body != nil && request.Body != http.NoBody {
 		b, err := request.GetBody()
 		if err != nil {
 			return false
@@ -248,6 +257,9 @@ func unsendable(request *http.Request) bool {
 	nowhere := http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return nil, net.ErrClosed
 	}}
-	_, err := nowhere.RoundTrip(probe)
-	return !errors.Is(err, net.ErrClosed) || probe.Write(io.Discard) != nil
+	if _, err := nowhere.RoundTrip(probe); !errors.Is(err, net.ErrClosed) {
+		// But a base may send what net/http does not: a URL of another scheme, or one that it completes.
+		return strings.Contains(cause.Error(), err.Error())
+	}
+	return probe.Write(io.Discard) != nil
 }

@@ -197,6 +197,19 @@ func TestRepeatable(t *testing.T) {
 	}
 }
 
+// Middleware may take the body from a request, and leave GetBody.
+func TestBodyTaken(t *testing.T) {
+	for _, none := range []io.ReadCloser{nil, http.NoBody} {
+		s := newScript(t, nil, 503, 503, 200)
+		request := newRequest(t, "PUT", s.URL, "body")
+		request.Body, request.ContentLength = none, 0
+		response, err := s.send(new(httpretry.Transport), request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, []string{"", "", ""}, s.bodies)
+	}
+}
+
 func TestGetBodyError(t *testing.T) {
 	s := newScript(t, nil, 503)
 	errRewind := errors.New("rewind")
@@ -420,6 +433,19 @@ func TestNoBody(t *testing.T) {
 	}
 }
 
+// Nor does one whose body was read to its end.
+func TestReadBody(t *testing.T) {
+	s := newScript(t, nil, 200)
+	parent := &counting{Context: context.Background(), done: make(chan struct{})}
+	for range 100 {
+		response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, "").WithContext(parent))
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, response.Body)
+		require.NoError(t, err)
+	}
+	require.Zero(t, parent.registered.Load())
+}
+
 type idleBase struct {
 	http.RoundTripper
 	closed int
@@ -455,6 +481,20 @@ func TestErrors(t *testing.T) {
 		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
 		require.Equal(t, test.err, err)
 		require.Equal(t, test.want, calls, test.err)
+	}
+}
+
+// A base may send what net/http refuses, so that it is not the request that fails.
+func TestForeignURL(t *testing.T) {
+	for _, url := range []string{"svc://users/1", "http+unix://socket/1", "http:///1"} {
+		calls := 0
+		transport := httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(*http.Request) (*http.Response, error) {
+			calls++
+			return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+		})}
+		_, err := transport.RoundTrip(newRequest(t, "GET", url, ""))
+		require.ErrorContains(t, err, "connection refused")
+		require.Equal(t, 4, calls, url)
 	}
 }
 

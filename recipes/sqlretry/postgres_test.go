@@ -43,7 +43,7 @@ func startPostgres(t *testing.T) *pgx.ConnConfig {
 		t.Skip("skipped: no PostgreSQL in PATH nor in Debian's folder; Debian's package is postgresql")
 	}
 
-	folder, err := os.MkdirTemp("", "postgres") // not t.TempDir, into which only its owner may look
+	folder, err := os.MkdirTemp("/tmp", "postgres") // not t.TempDir: nobody must be able to look into it, and a socket's path be short
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(folder)) })
 	var attr syscall.SysProcAttr
@@ -187,7 +187,8 @@ func TestPostgres(t *testing.T) {
 		}
 		group.Wait()
 		require.NoError(t, errors.Join(errs[:]...))
-		require.Equal(t, map[string]int{"40001": 1}, s.seen)
+		require.Positive(t, s.seen["40001"]) // twice if the second attempt begins before the other's Commit has ended
+		require.Len(t, s.seen, 1)
 		var sum int
 		require.NoError(t, db.QueryRow("SELECT sum(n) FROM pair").Scan(&sum))
 		require.Equal(t, 1, sum)
@@ -233,7 +234,7 @@ func testConnectionLost(t *testing.T, config *pgx.ConnConfig) {
 	cutting := config.Copy()
 	cutting.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := config.DialFunc(ctx, network, address)
-		return cutConn{conn, &cut}, err
+		return cutConn{conn, &cut, new(atomic.Bool)}, err
 	}
 	for _, test := range []struct {
 		name        string
@@ -304,17 +305,25 @@ func terminate(tx *sql.Tx, admin *sql.DB) error {
 	return err
 }
 
-// cutConn is a connection that swallows the answer to a COMMIT, and closes.
+// cutConn is a connection that swallows the answer to a COMMIT, and closes. It does so where the answer
+// is read: after a write that takes 15 ms, pgx reads in a goroutine of its own.
 type cutConn struct {
 	net.Conn
-	cut *atomic.Bool
+	cut, committing *atomic.Bool
 }
 
 func (c cutConn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
 	if bytes.Contains(bytes.ToLower(p), []byte("commit")) && c.cut.CompareAndSwap(true, false) {
-		c.Read(make([]byte, 1000))
+		c.committing.Store(true)
+	}
+	return c.Conn.Write(p)
+}
+
+func (c cutConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.committing.CompareAndSwap(true, false) {
 		c.Close()
+		return 0, net.ErrClosed
 	}
 	return n, err
 }

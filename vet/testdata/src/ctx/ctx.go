@@ -61,6 +61,16 @@ func stops(ctx context.Context) {
 	}, b)
 }
 
+type schedule map[string]time.Duration
+
+func (s schedule) NextBackOff() time.Duration { return s["a"] }
+func (s schedule) Reset()                     {}
+
+func byPolicy(ctx context.Context) {
+	_ = own.Retry(func() error { return call(ctx) }, own.WithRetryIf(own.NewExponentialBackOff(), func(error) bool { return ctx.Err() == nil }))
+	_ = backoff.Retry(func() error { return call(ctx) }, schedule{"a": time.Second})
+}
+
 // What the operation does is not shown, or which policy it is.
 func retry(ctx context.Context, op func() error, b backoff.BackOff) {
 	_ = backoff.Retry(op, backoff.NewExponentialBackOff())

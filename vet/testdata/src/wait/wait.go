@@ -122,6 +122,12 @@ func bounded(names []string) {
 		}
 		time.Sleep(b.NextBackOff())
 	}
+	for left := 5; !try(); {
+		if left -= 1; left == 0 {
+			return
+		}
+		time.Sleep(b.NextBackOff())
+	}
 	time.Sleep(b.NextBackOff())
 	for {
 		each := backoff.NewExponentialBackOff()
