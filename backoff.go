@@ -48,8 +48,8 @@
 // A policy implements NextBackOff and Reset. If it adapts to the outcome of attempts, it also
 // implements [BackOffObserver]. A decorator should have a method Unwrap() BackOff that returns what it
 // wraps. Without it, the end of a context below is noticed only after the wait, and the error does not
-// match it; observers, WithRetryIf, budgets and stop causes below are not told what happens; and an
-// [ExponentialBackOff] below knows neither of a [RetryAfterError] nor that a loop calls it (see Stop).
+// match the context's; observers, WithRetryIf, budgets and stop causes below are not told what happens;
+// and an [ExponentialBackOff] below knows neither of a [RetryAfterError] nor of the loop (see its Stop).
 //
 //	type logged struct{ backoff.BackOff }
 //

@@ -7,8 +7,8 @@ package backoff
 //	b = backoff.WithStopCause(backoff.WithMaxRetries(b, 5), errTooOften)
 //
 // Of several causes that apply, the innermost counts; the refusal of a [Budget] is one of them. A loop
-// that ends for another reason returns what it would without WithStopCause. The result does not have
-// the marks by [Permanent] in cause.
+// that ends for another reason returns what it would without WithStopCause. A mark by [Permanent] in
+// cause is removed.
 //
 // A nil b means [NewExponentialBackOff]. A nil cause panics. The result holds the state of one loop.
 func WithStopCause(b BackOff, cause error) BackOff {

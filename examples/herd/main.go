@@ -40,7 +40,7 @@
 // are up to three retries. Without a budget, an operation takes 1 + p + p² + p³ requests on average
 // at a failure rate of p, and p⁴ of the operations fail. With a budget, failing retries may cost no
 // more than successes at the first attempt earn, which makes at most 1 + (1−p)/cp requests if a retry
-// costs c: 5 by default, or the 14 that the AWS SDKs have taken since November 2026. -capacity sets the
+// costs c: 5 by default, or the 14 of the AWS SDKs' new rule. -capacity sets the
 // budgets' Capacity. The figures are means over 100,000 operations, one after the other, after 20,000
 // more in which the budget settles. (See Marc Brooker, "Fixing retries with token buckets and circuit
 // breakers".)

@@ -15,7 +15,7 @@ import (
 )
 
 func fetch(ctx context.Context, url string) (string, error) {
-	client := &http.Client{Timeout: 10 * time.Second} // for each attempt
+	client := &http.Client{Timeout: 10 * time.Second} // limits each attempt
 	get := func() (string, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {

@@ -64,7 +64,7 @@ type Transport struct {
 	Notify func(request *http.Request, err error, wait time.Duration)
 
 	// Done, if not nil, is called at the end of each request that may be retried, with the number
-	// of attempts. The error is nil if the last response was no reason to retry, whatever its status.
+	// of attempts. The error is nil if the last response did not ask for a retry, whatever its status.
 	// It matches [backoff.ErrBudgetExhausted] if the budget refused a retry, even if RoundTrip
 	// returns a response.
 	Done func(request *http.Request, attempts int, err error)
@@ -74,8 +74,8 @@ type Transport struct {
 
 // RoundTrip sends request, and again as long as that may help. If it gives up, it returns the last
 // attempt's response, unread, or the last attempt's error. If the request's context has ended, it
-// returns an error that matches the context's. An error without a response also matches
-// [context.DeadlineExceeded] if a wait would have outlasted the request's deadline.
+// returns an error that matches the context's. If a wait would have outlasted the request's deadline,
+// the last attempt's error also matches [context.DeadlineExceeded].
 func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !repeatable(request) {
 		return t.base().RoundTrip(request)
@@ -233,7 +233,8 @@ func permanent(request *http.Request, err error) bool {
 		errors.Is(err, http.ErrSchemeMismatch) ||
 		errors.As(err, &name) && name.IsNotFound ||
 		errors.As(err, new(*net.AddrError)) || // an invalid port
-		strings.HasPrefix(err.Error(), "http2: invalid ") || // what HTTP/1 would send
+		strings.HasPrefix(err.Error(), "http2: invalid ") || // HTTP/1 would send it
+		strings.HasPrefix(err.Error(), "http2: request header list larger ") ||
 		unsendable(request, err)
 }
 

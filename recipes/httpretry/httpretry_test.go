@@ -433,7 +433,7 @@ func TestNoBody(t *testing.T) {
 	}
 }
 
-// Nor does one whose body was read to its end.
+// Nor does a response whose body was read to its end.
 func TestReadBody(t *testing.T) {
 	s := newScript(t, nil, 200)
 	parent := &counting{Context: context.Background(), done: make(chan struct{})}
@@ -531,7 +531,7 @@ func TestInvalidRequest(t *testing.T) {
 		},
 		"invalid Connection request header": func(r *http.Request) { overHTTP2(r); r.Header.Set("Connection", "a") },
 		"invalid request :path":             func(r *http.Request) { overHTTP2(r); r.URL.Opaque = "a" },
-		"ContentLength=9 with nil Body":     func(r *http.Request) { r.ContentLength, r.Body, r.GetBody = 9, nil, nil },
+		"ContentLength=4 with nil Body":     func(r *http.Request) { r.Body = nil },
 	} {
 		calls := 0
 		transport := httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
@@ -545,6 +545,27 @@ func TestInvalidRequest(t *testing.T) {
 		require.Error(t, err, message) // now and then another one than the message: that of the closed connection
 		require.Equal(t, 1, calls, message)
 	}
+}
+
+// Nor is a header that is too large for an HTTP/2 server, once the connection has told the limit.
+func TestLargeHeader(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	calls := 0
+	transport := httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
+		calls++
+		return server.Client().Transport.RoundTrip(r)
+	})}
+	request := newRequest(t, "GET", server.URL, "")
+	response, err := transport.RoundTrip(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	request.Header.Set("a", strings.Repeat("b", 2*http.DefaultMaxHeaderBytes))
+	_, err = transport.RoundTrip(request)
+	require.ErrorContains(t, err, "request header list larger than peer's advertised limit")
+	require.Equal(t, 2, calls)
 }
 
 func TestTLS(t *testing.T) {

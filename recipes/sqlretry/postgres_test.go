@@ -43,7 +43,7 @@ func startPostgres(t *testing.T) *pgx.ConnConfig {
 		t.Skip("skipped: no PostgreSQL in PATH nor in Debian's folder; Debian's package is postgresql")
 	}
 
-	folder, err := os.MkdirTemp("/tmp", "postgres") // not t.TempDir: nobody must be able to look into it, and a socket's path be short
+	folder, err := os.MkdirTemp("/tmp", "postgres") // not t.TempDir: the user nobody cannot enter it, and its path can be too long for a socket
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(folder)) })
 	var attr syscall.SysProcAttr
