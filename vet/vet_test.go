@@ -1,6 +1,8 @@
 package vet_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"golang.org/x/tools/go/analysis/analysistest"
@@ -8,8 +10,33 @@ import (
 	"example.com/backoff/vet"
 )
 
+// libraries holds, by import path, the file in testdata that stands in for a library.
+var libraries = map[string]string{
+	"example.com/backoff":            "v4.go",
+	"github.com/cenkalti/backoff":    "v4.go",
+	"github.com/cenkalti/backoff/v3": "v4.go",
+	"github.com/cenkalti/backoff/v4": "v4.go",
+	"github.com/cenkalti/backoff/v5": "v7.go",
+	"github.com/cenkalti/backoff/v6": "v7.go",
+	"github.com/cenkalti/backoff/v7": "v7.go",
+}
+
 // Each package has what must be reported beside what must not.
 func TestAnalyzer(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), vet.Analyzer,
+	gopath := t.TempDir()
+	try := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	try(os.CopyFS(gopath, os.DirFS(analysistest.TestData())))
+	for path, file := range libraries {
+		stub, err := os.ReadFile(filepath.Join(gopath, file))
+		try(err)
+		folder := filepath.Join(gopath, "src", path)
+		try(os.MkdirAll(folder, 0o777))
+		try(os.WriteFile(filepath.Join(folder, "backoff.go"), stub, 0o666))
+	}
+	analysistest.Run(t, gopath, vet.Analyzer,
 		"shared", "sharedmain", "wait", "ctx", "interval", "stop", "versions")
 }

@@ -1,4 +1,4 @@
-// Package backoff has the names of the library that the tests use.
+// Package backoff has the names that the tests use, of v5 to v7.
 package backoff
 
 import (

@@ -1,4 +1,4 @@
-// Package backoff has the names of the library that the tests use.
+// Package backoff has the names that the tests use, of example.com/backoff and of v1 to v4.
 package backoff
 
 import (
