@@ -75,11 +75,9 @@ func runAmplification(rates []float64, capacity int, seed uint64, p *progress) [
 			rows = append(rows, amplification{strategy: s, rate: rate})
 		}
 	}
-	p.expect(len(rows))
-	parallel(len(rows), func(i int) {
+	parallel(len(rows), p, func(i int) {
 		r := &rows[i]
 		r.requests, r.failed = amplify(r.strategy, r.rate, rand.New(rand.NewPCG(seed, math.Float64bits(r.rate))))
-		p.add(1)
 	})
 	return rows
 }

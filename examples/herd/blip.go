@@ -58,10 +58,8 @@ var errTimeout = errors.New("timeout")
 // runBlip returns a result for each load and each strategy.
 func runBlip(strategies []strategy, loads []float64, seed uint64, p *progress) []*blip {
 	results := make([]*blip, len(loads)*len(strategies))
-	p.expect(len(results))
-	parallel(len(results), func(i int) {
+	parallel(len(results), p, func(i int) {
 		results[i] = simulateBlip(strategies[i%len(strategies)], blipProcesses, loads[i/len(strategies)], seed)
-		p.add(1)
 	})
 	return results
 }
@@ -74,7 +72,7 @@ func simulateBlip(s strategy, processes int, load float64, seed uint64) *blip {
 	// its own work.
 	var idle time.Duration
 	c.serve = func() (time.Duration, error) {
-		b.requests.add(int(c.clock.now / time.Second))
+		b.requests.add(c.clock.second())
 		start := max(idle, c.clock.now)
 		if start >= blipStart && start < blipEnd {
 			start = blipEnd
@@ -91,12 +89,12 @@ func simulateBlip(s strategy, processes int, load float64, seed uint64) *blip {
 	}
 	c.ended = func(err error) {
 		if err == nil {
-			b.good.add(int(c.clock.now / time.Second))
+			b.good.add(c.clock.second())
 		}
 	}
 	arrivals := rand.New(rand.NewPCG(seed, 0)) // the same for all strategies
 	c.arrivals(arrivals, load*serviceRate, blipClose, func() {
-		b.begun.add(int(c.clock.now / time.Second))
+		b.begun.add(c.clock.second())
 		c.begin(arrivals.IntN(processes))
 	})
 	c.run()
@@ -121,12 +119,12 @@ func (b *blip) recovery() (int, bool) {
 	return 0, true
 }
 
-// verdict returns the recovery in words.
-func (b *blip) verdict() string {
-	if after, ok := b.recovery(); ok {
-		return fmt.Sprintf("%d s", after)
-	}
-	return "never"
+// law returns when the service recovers if it has to work through what the full buckets hold, in seconds
+// of its capacity, over what it has in b, which is without retries: it gains 1 − load seconds of its
+// capacity in each second.
+func (b *blip) law(held float64) float64 {
+	after, _ := b.recovery()
+	return float64(after) + held/(1-b.load)
 }
 
 // last returns the goodput of the last minute.
@@ -147,7 +145,7 @@ func writeBlip(w io.Writer, results []*blip, loads []float64) {
 	for s := range strategies {
 		row := []string{results[s].label()}
 		for i := s; i < len(results); i += strategies {
-			row = append(row, results[i].verdict(), fmt.Sprintf("%.0f %%", results[i].last()*100))
+			row = append(row, verdict(results[i].recovery()), fmt.Sprintf("%.0f %%", results[i].last()*100))
 		}
 		rows = append(rows, row)
 	}

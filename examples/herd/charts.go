@@ -79,9 +79,7 @@ func drawFleet(all fleets) string {
 	}
 	most := 1.0
 	for i, without := range all.without {
-		after, _ := without.recovery()
 		line := curve{label: fmt.Sprintf("%.0f %% load", without.load*100), colour: colours[fullBudget]}
-		line.points = [][2]float64{{0, float64(after)}}
 		for _, fleets := range all.rows {
 			f := fleets[i]
 			if after, ok := f.recovery(); ok {
@@ -93,12 +91,19 @@ func drawFleet(all fleets) string {
 	}
 	_, p.ticks = fromZero(most, 0, 0)
 	for i, without := range all.without {
-		line := &p.curves[i]
-		from := line.points[0][1]
-		end := min(p.ticks[len(p.ticks)-1], (blipClose-blipEnd).Seconds()*(1-without.load)-from*(1-without.load))
-		line.points = append(line.points, [2]float64{end, from + end/(1-without.load)})
+		from := without.law(0)
+		end := min(p.ticks[len(p.ticks)-1], ((blipClose-blipEnd).Seconds()-from)*(1-without.load))
+		p.curves[i].points = [][2]float64{{0, from}, {end, without.law(end)}}
 	}
 	return p.draw()
+}
+
+// recovers is a verdict as a sentence.
+func recovers(after int, ok bool) string {
+	if !ok {
+		return "never recovers"
+	}
+	return fmt.Sprintf("recovers after %d s", after)
 }
 
 // drawBlip returns a panel with the goodput for each strategy, under one load. Those left out look
@@ -117,10 +122,7 @@ func drawBlip(results []*blip, load float64) string {
 		if b.load != load || !slices.Contains([]string{noRetries, proportional, fullJitter, fullBudget}, b.name) {
 			continue
 		}
-		one := panel{strategy: b.strategy, verdict: "never recovers"}
-		if after, ok := b.recovery(); ok {
-			one.verdict = fmt.Sprintf("recovers after %d s", after)
-		}
+		one := panel{strategy: b.strategy, verdict: recovers(b.recovery())}
 		for second := p.from; second <= p.to; second++ {
 			at := back + second
 			one.points = append(one.points, [2]float64{float64(second), min(100, b.goodput(at-1, at+2)*100)})
@@ -146,10 +148,7 @@ func drawOutage(results []*outage) string {
 			continue
 		}
 		peaks = append(peaks, o.peak())
-		one := panel{strategy: o.strategy, lost: fmt.Sprintf("%.1f %% lost", o.lostShare()), verdict: "never recovers"}
-		if after, ok := o.recovery(); ok {
-			one.verdict = fmt.Sprintf("recovers after %d s", after)
-		}
+		one := panel{strategy: o.strategy, lost: fmt.Sprintf("%.1f %% lost", o.lostShare()), verdict: recovers(o.recovery())}
 		for second := p.from; second <= p.to; second++ {
 			one.points = append(one.points, [2]float64{float64(second), float64(o.requests.at(downSecond + second))})
 		}

@@ -137,15 +137,13 @@ func runContention(clients []int, runs int, seed uint64, p *progress) []contenti
 		calls, updates int
 	}
 	outcomes := make([]outcome, len(rows)*runs)
-	p.expect(len(outcomes))
-	parallel(len(outcomes), func(i int) {
+	parallel(len(outcomes), p, func(i int) {
 		row := rows[i/runs]
 		strategy, run := i/runs%len(strategies), i%runs
 		stream := uint64(strategy)<<56 | uint64(row.clients)<<32 | uint64(run)
 		random := rand.New(rand.NewPCG(seed, stream))
 		o := &outcomes[i]
 		o.done, o.calls, o.updates = contend(row.clients, row.strategy, random)
-		p.add(1)
 	})
 	for i, o := range outcomes {
 		rows[i/runs].time += o.done.Seconds() * 1000 / float64(runs)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 type simClock struct{ now time.Duration }
 
 func (c *simClock) Now() time.Time { return time.Unix(0, 0).Add(c.now) }
+
+func (c *simClock) second() int { return int(c.now / time.Second) }
 
 // crowd simulates the clients of a service. Each operation sends a request, learns how it ended, and
 // either ends itself or waits and sends it again, as its policy says.
@@ -168,3 +171,11 @@ func (c counts) sum(first, end int) (total int) {
 
 // at returns the events of stretch i.
 func (c counts) at(i int) int { return c.sum(i, i+1) }
+
+// verdict says when a service recovers, in seconds, or that it does not.
+func verdict(after int, recovers bool) string {
+	if !recovers {
+		return "never"
+	}
+	return fmt.Sprintf("%d s", after)
+}

@@ -24,13 +24,6 @@ func (f fleet) held() float64 {
 	return float64(f.processes*(f.capacity/backoff.DefaultRetryCost)) / serviceRate
 }
 
-// law returns when the service recovers if it has to work through all that the buckets pay for, over
-// what it needs without retries: it gains 1 − load seconds of its capacity in each second.
-func (f fleet) law(without *blip) float64 {
-	after, _ := without.recovery()
-	return float64(after) + f.held()/(1-without.load)
-}
-
 // fleets is the result without retries for each load, and that of each number of processes and
 // capacity for each load.
 type fleets struct {
@@ -51,8 +44,7 @@ func runFleet(processes, capacities []int, seed uint64, p *progress) fleets {
 		}
 	}
 	all.without = make([]*blip, len(loads))
-	p.expect((1 + len(all.rows)) * len(loads))
-	parallel((1+len(all.rows))*len(loads), func(i int) {
+	parallel((1+len(all.rows))*len(loads), p, func(i int) {
 		load := loads[i%len(loads)]
 		if i < len(loads) {
 			all.without[i] = simulateBlip(strategy{name: noRetries, policy: never}, 1, load, seed)
@@ -60,7 +52,6 @@ func runFleet(processes, capacities []int, seed uint64, p *progress) fleets {
 			f := &all.rows[i/len(loads)-1][i%len(loads)]
 			f.blip = simulateBlip(f.strategy, f.processes, load, seed)
 		}
-		p.add(1)
 	})
 	return all
 }
@@ -71,7 +62,7 @@ func writeFleet(w io.Writer, all fleets) {
 	for _, b := range all.without {
 		above = append(above, "", fmt.Sprintf("%.0f %% load", b.load*100))
 		below = append(below, "recovered", "law")
-		without = append(without, b.verdict(), "")
+		without = append(without, verdict(b.recovery()), "")
 	}
 	table := [][]string{above, below, without}
 	for _, fleets := range all.rows {
@@ -82,7 +73,7 @@ func writeFleet(w io.Writer, all fleets) {
 			if after, ok := f.recovery(); ok {
 				recovered = fmt.Sprintf("%d s", after)
 			}
-			row = append(row, recovered, fmt.Sprintf("%.0f s", f.law(all.without[i])))
+			row = append(row, recovered, fmt.Sprintf("%.0f s", all.without[i].law(f.held())))
 		}
 		table = append(table, row)
 	}

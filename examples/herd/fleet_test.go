@@ -28,7 +28,7 @@ func TestFleetLaw(t *testing.T) {
 	require.Len(t, all.rows, 2)
 	for _, fleets := range all.rows {
 		for i, f := range fleets {
-			law := f.law(all.without[i])
+			law := all.without[i].law(f.held())
 			require.InDelta(t, float64(f.processes*f.capacity)/5/300, f.held(), 1e-9)
 			after, ok := f.recovery()
 			require.Equal(t, law < 300, ok, "%d × %d at %g", f.processes, f.capacity, f.load)

@@ -89,14 +89,6 @@ func (o *outage) recovery() (int, bool) {
 	return 0, true
 }
 
-// verdict returns the recovery in words.
-func (o *outage) verdict() string {
-	if after, ok := o.recovery(); ok {
-		return fmt.Sprintf("%d s", after)
-	}
-	return "never"
-}
-
 var errDown = errors.New("down")
 
 // newOutage returns a simulation that is ready to run, and the result that it fills in.
@@ -110,7 +102,7 @@ func newOutage(clients int, s strategy, seed uint64) (*crowd, *outage) {
 	}
 	service := newLimiter(headroom * o.load())
 	c.serve = func() (time.Duration, error) {
-		second := int(c.clock.now / time.Second)
+		second := c.clock.second()
 		o.requests.add(second)
 		took := normal(c.random, attemptMean, attemptDev)
 		switch {
@@ -147,13 +139,11 @@ func runOutage(clients []int, seed uint64, p *progress) [][]*outage {
 	for i := range all {
 		all[i] = make([]*outage, len(strategies))
 	}
-	p.expect(len(clients) * len(strategies))
-	parallel(len(clients)*len(strategies), func(i int) {
+	parallel(len(clients)*len(strategies), p, func(i int) {
 		n, s := i/len(strategies), i%len(strategies)
 		c, o := newOutage(clients[n], strategies[s], seed)
 		c.run()
 		all[n][s] = o
-		p.add(1)
 	})
 	return all
 }
@@ -169,7 +159,7 @@ func writeOutage(w io.Writer, all [][]*outage) {
 		}
 		for _, o := range results {
 			table = append(table, []string{o.label(), fmt.Sprintf("%.0f", o.mean()), fmt.Sprintf("%.1f×", o.mean()/o.load()),
-				strconv.Itoa(o.peak()), o.verdict(), strconv.Itoa(o.lost), fmt.Sprintf("%.1f %%", o.lostShare())})
+				strconv.Itoa(o.peak()), verdict(o.recovery()), strconv.Itoa(o.lost), fmt.Sprintf("%.1f %%", o.lostShare())})
 		}
 		writeTable(w, table)
 	}

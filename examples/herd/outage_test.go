@@ -80,7 +80,7 @@ func TestOutageZeroBackOff(t *testing.T) {
 	require.Greater(t, o.mean(), 300*o.load())
 	require.InEpsilon(t, 1200*o.load(), float64(o.requests.sum(backSecond+150, backSecond+210))/60, 0.1)
 	require.InDelta(t, 90, o.lostShare(), 5)
-	require.Equal(t, "never", o.verdict())
+	require.Equal(t, "never", verdict(o.recovery()))
 }
 
 // A process of 100 clients begins with tokens for 100 retries, and earns none during the outage. So

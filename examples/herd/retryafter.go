@@ -40,10 +40,8 @@ type retryAfter struct {
 func runRetryAfter(clients int, seed uint64, p *progress) []*retryAfter {
 	strategies := retryAfterStrategies()
 	results := make([]*retryAfter, len(strategies))
-	p.expect(len(strategies))
-	parallel(len(strategies), func(i int) {
+	parallel(len(strategies), p, func(i int) {
 		results[i] = simulateRetryAfter(strategies[i], clients, seed)
-		p.add(1)
 	})
 	return results
 }

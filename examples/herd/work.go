@@ -11,8 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// parallel calls f for each number below n, on as many goroutines as there are processors.
-func parallel(n int, f func(int)) {
+// parallel calls f for each number below n, on as many goroutines as there are processors. Each call is a
+// step of p.
+func parallel(n int, p *progress, f func(int)) {
+	p.expect(n)
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(n, runtime.GOMAXPROCS(0)) {
@@ -21,6 +23,7 @@ func parallel(n int, f func(int)) {
 			defer workers.Done()
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				f(i)
+				p.add(1)
 			}
 		}()
 	}
