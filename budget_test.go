@@ -227,15 +227,7 @@ func TestBudgetBefore(t *testing.T) {
 		spent  int
 	}{
 		"an operation that panicked in a retry": {func(t *testing.T, b backoff.BackOff, retry retry) {
-			calls := 0
-			require.Panics(t, func() {
-				_ = retry(func() error {
-					if calls++; calls == 2 {
-						panic("boom")
-					}
-					return errFailed
-				}, b)
-			})
+			require.Panics(t, func() { _ = retry(breaking(errFailed), b) })
 		}, 5},
 		"an operation that failed in a retry": {func(t *testing.T, b backoff.BackOff, retry retry) {
 			operation, _ := results(errFailed, backoff.Permanent(errFailed))

@@ -9,7 +9,6 @@ import (
 	"go/token"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -65,10 +64,9 @@ func TestTables(t *testing.T) {
 	require.Equal(t, constants, names)
 
 	for page, listed := range map[string][]string{"README.md": wrappers, "backoff.go": wrappers, "docs/choosing.md": names} {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
+		text := readText(t, page)
 		for _, name := range listed {
-			require.Contains(t, string(text), name, page)
+			require.Contains(t, text, name, page)
 		}
 	}
 }
@@ -116,15 +114,7 @@ func TestLoopEnd(t *testing.T) {
 			})
 		},
 		"the operation panics": func(t *testing.T, b backoff.BackOff, retry retry) {
-			calls := 0
-			require.Panics(t, func() {
-				_ = retry(func() error {
-					if calls++; calls == 2 {
-						panic("boom")
-					}
-					return asked
-				}, stubborn{foreign{b}, 0})
-			})
+			require.Panics(t, func() { _ = retry(breaking(asked), stubborn{foreign{b}, 0}) })
 		},
 		"the operation ends the goroutine": func(t *testing.T, b backoff.BackOff, retry retry) {
 			done, calls := make(chan struct{}), 0

@@ -43,6 +43,17 @@ func failingAgain(n int) backoff.Operation {
 	}
 }
 
+// breaking returns an operation that returns err at its first call, and panics at the second.
+func breaking(err error) backoff.Operation {
+	calls := 0
+	return func() error {
+		if calls++; calls == 2 {
+			panic("boom")
+		}
+		return err
+	}
+}
+
 // results returns an operation that returns errs one after the other, then the last one again.
 func results(errs ...error) (backoff.Operation, *int) {
 	calls := new(int)

@@ -50,6 +50,17 @@ func readText(t *testing.T, path string) string {
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
 }
 
+// sources returns the texts of all files whose names end in suffix.
+func sources(t *testing.T, suffix string) string {
+	var all strings.Builder
+	walkFiles(t, func(path string) {
+		if strings.HasSuffix(path, suffix) {
+			all.WriteString(readText(t, path))
+		}
+	})
+	return all.String()
+}
+
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
 // indentation is what a block loses on a page.
@@ -58,16 +69,11 @@ var indentation = regexp.MustCompile(`(?m)^\t+`)
 // Each Go block on a page stands word for word in a file that is compiled: an example, a test, or a
 // program.
 func TestPageBlocks(t *testing.T) {
-	var sources strings.Builder
-	walkFiles(t, func(path string) {
-		if filepath.Ext(path) == ".go" {
-			sources.WriteString(indentation.ReplaceAllString(readText(t, path), ""))
-		}
-	})
+	compiled := indentation.ReplaceAllString(sources(t, ".go"), "")
 	for path, text := range markdown(t) {
 		for _, block := range goBlock.FindAllStringSubmatch(text, -1) {
 			plain := "\n" + indentation.ReplaceAllString(block[1], "")
-			require.True(t, strings.Contains(sources.String(), plain), "%s: %s", path, block[1])
+			require.True(t, strings.Contains(compiled, plain), "%s: %s", path, block[1])
 		}
 	}
 }
@@ -146,15 +152,10 @@ func TestPageLinks(t *testing.T) {
 
 // Each test that a page names exists.
 func TestPageNames(t *testing.T) {
-	var tests strings.Builder
-	walkFiles(t, func(path string) {
-		if strings.HasSuffix(path, "_test.go") {
-			tests.WriteString(readText(t, path))
-		}
-	})
+	tests := sources(t, "_test.go")
 	for path, text := range markdown(t) {
 		for _, name := range regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)[A-Z]\w+`).FindAllString(text, -1) {
-			require.True(t, strings.Contains(tests.String(), "func "+name+"("), "%s names %s", path, name)
+			require.True(t, strings.Contains(tests, "func "+name+"("), "%s names %s", path, name)
 		}
 	}
 }

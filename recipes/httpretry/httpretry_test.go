@@ -346,6 +346,15 @@ type baseFunc func(*http.Request) (*http.Response, error)
 
 func (f baseFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
+// counted returns a transport that makes three retries on base, and the count of its attempts.
+func counted(base baseFunc) (*httpretry.Transport, *int) {
+	calls := new(int)
+	return &httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
+		*calls++
+		return base(r)
+	})}, calls
+}
+
 // A response without a body, as a base made for tests may return, is accepted as http.Client accepts it.
 func TestNilBody(t *testing.T) {
 	client := http.Client{Transport: &httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(*http.Request) (*http.Response, error) {
@@ -473,28 +482,22 @@ func TestErrors(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: &net.AddrError{Err: "invalid port", Addr: "99999"}}, 1},
 		{http.ErrSchemeMismatch, 1},
 	} {
-		calls := 0
-		transport := httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(*http.Request) (*http.Response, error) {
-			calls++
-			return nil, test.err
-		})}
+		transport, calls := counted(func(*http.Request) (*http.Response, error) { return nil, test.err })
 		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
 		require.Equal(t, test.err, err)
-		require.Equal(t, test.want, calls, test.err)
+		require.Equal(t, test.want, *calls, test.err)
 	}
 }
 
 // A base may send what net/http refuses, so that it is not the request that fails.
 func TestForeignURL(t *testing.T) {
 	for _, url := range []string{"svc://users/1", "http+unix://socket/1", "http:///1"} {
-		calls := 0
-		transport := httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(*http.Request) (*http.Response, error) {
-			calls++
+		transport, calls := counted(func(*http.Request) (*http.Response, error) {
 			return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
-		})}
+		})
 		_, err := transport.RoundTrip(newRequest(t, "GET", url, ""))
 		require.ErrorContains(t, err, "connection refused")
-		require.Equal(t, 4, calls, url)
+		require.Equal(t, 4, *calls, url)
 	}
 }
 
@@ -533,17 +536,13 @@ func TestInvalidRequest(t *testing.T) {
 		"invalid request :path":             func(r *http.Request) { overHTTP2(r); r.URL.Opaque = "a" },
 		"ContentLength=4 with nil Body":     func(r *http.Request) { r.Body = nil },
 	} {
-		calls := 0
-		transport := httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-			calls++
-			return http2.Client().Transport.RoundTrip(r)
-		})}
+		transport, calls := counted(http2.Client().Transport.RoundTrip)
 		http2.Client().CloseIdleConnections() // so that no request finds what another one has left
 		request := newRequest(t, "PUT", http1.URL, "body")
 		change(request)
 		_, err := transport.RoundTrip(request)
 		require.Error(t, err, message) // now and then another one than the message: that of the closed connection
-		require.Equal(t, 1, calls, message)
+		require.Equal(t, 1, *calls, message)
 	}
 }
 
@@ -553,11 +552,7 @@ func TestLargeHeader(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	defer server.Close()
-	calls := 0
-	transport := httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-		calls++
-		return server.Client().Transport.RoundTrip(r)
-	})}
+	transport, calls := counted(server.Client().Transport.RoundTrip)
 	request := newRequest(t, "GET", server.URL, "")
 	response, err := transport.RoundTrip(request)
 	require.NoError(t, err)
@@ -565,7 +560,7 @@ func TestLargeHeader(t *testing.T) {
 	request.Header.Set("a", strings.Repeat("b", 2*http.DefaultMaxHeaderBytes))
 	_, err = transport.RoundTrip(request)
 	require.ErrorContains(t, err, "request header list larger than peer's advertised limit")
-	require.Equal(t, 2, calls)
+	require.Equal(t, 2, *calls)
 }
 
 func TestTLS(t *testing.T) {
@@ -587,15 +582,12 @@ func TestTLS(t *testing.T) {
 			server.Config.ErrorLog = log.New(io.Discard, "", 0)
 			server.StartTLS()
 			defer server.Close()
-			client, calls := test.client(server), 0
-			base := client.Transport
-			client.Transport = &httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-				calls++
-				return base.RoundTrip(r)
-			})}
+			client := test.client(server)
+			transport, calls := counted(client.Transport.RoundTrip)
+			client.Transport = transport
 			_, err := client.Get(server.URL)
 			require.ErrorContains(t, err, test.message)
-			require.Equal(t, 1, calls)
+			require.Equal(t, 1, *calls)
 		})
 	}
 }

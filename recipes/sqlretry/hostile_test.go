@@ -31,8 +31,7 @@ func TestHostile(t *testing.T) {
 		t.Run(journal, func(t *testing.T) {
 			dsn := newFile(t, journal)
 			check := open(t, dsn)
-			_, err := check.Exec("CREATE UNIQUE INDEX once ON ledger (writer, turn)")
-			require.NoError(t, err)
+			execute(t, check, "CREATE UNIQUE INDEX once ON ledger (writer, turn)")
 			var transactions, calls, retries, done, refused, ended, panics, failed atomic.Int64
 			var lost, doubled, repeated atomic.Int64
 			start := time.Now()

@@ -89,17 +89,11 @@ func startPostgres(t *testing.T) *pgx.ConnConfig {
 func openPostgres(t *testing.T, config *pgx.ConnConfig) *sql.DB {
 	db := stdlib.OpenDB(*config)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	for _, statement := range []string{
+	execute(t, db,
 		"DROP TABLE IF EXISTS counter, ledger, pair",
-		"CREATE TABLE counter (n INT)",
-		"INSERT INTO counter VALUES (0)",
-		"CREATE TABLE ledger (writer INT, turn INT, n INT)",
 		"CREATE TABLE pair (id INT PRIMARY KEY, n INT)",
-		"INSERT INTO pair VALUES (1, 1), (2, 1)",
-	} {
-		_, err := db.Exec(statement)
-		require.NoError(t, err)
-	}
+		"INSERT INTO pair VALUES (1, 1), (2, 1)")
+	execute(t, db, emptyLedger...)
 	return db
 }
 
@@ -260,16 +254,12 @@ func testConnectionLost(t *testing.T, config *pgx.ConnConfig) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			admin := openPostgres(t, config)
-			for _, statement := range []string{
+			execute(t, admin,
 				"DROP TABLE IF EXISTS fatal",
 				"CREATE TABLE fatal (n INT)",
 				`CREATE OR REPLACE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
 					'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); RETURN NULL; END'`,
-				"CREATE CONSTRAINT TRIGGER die AFTER INSERT ON fatal DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION die()",
-			} {
-				_, err := admin.Exec(statement)
-				require.NoError(t, err)
-			}
+				"CREATE CONSTRAINT TRIGGER die AFTER INSERT ON fatal DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION die()")
 			db := stdlib.OpenDB(*cutting)
 			defer db.Close()
 			calls := 0

@@ -60,16 +60,24 @@ func newFile(t *testing.T, journal string) string {
 	t.Helper()
 	dsn := "file:" + filepath.Join(t.TempDir(), "test.db") + "?_pragma=busy_timeout(0)&_pragma=synchronous(OFF)"
 	db := open(t, dsn)
-	for _, statement := range []string{
-		"PRAGMA journal_mode = " + journal,
-		"CREATE TABLE counter (n INT)",
-		"INSERT INTO counter VALUES (0)",
-		"CREATE TABLE ledger (writer INT, turn INT, n INT)",
-	} {
+	execute(t, db, "PRAGMA journal_mode = "+journal)
+	execute(t, db, emptyLedger...)
+	return dsn
+}
+
+// emptyLedger creates a counter that is zero and an empty ledger.
+var emptyLedger = []string{
+	"CREATE TABLE counter (n INT)",
+	"INSERT INTO counter VALUES (0)",
+	"CREATE TABLE ledger (writer INT, turn INT, n INT)",
+}
+
+func execute(t *testing.T, db *sql.DB, statements ...string) {
+	t.Helper()
+	for _, statement := range statements {
 		_, err := db.Exec(statement)
 		require.NoError(t, err)
 	}
-	return dsn
 }
 
 func open(t *testing.T, dsn string) *sql.DB {
