@@ -12,21 +12,10 @@ import (
 	"example.com/backoff"
 )
 
-func TestBudgetZero(t *testing.T) {
-	var budget backoff.Budget
-	require.Equal(t, 500, budget.Tokens())
-	budget.Deposit()
-	require.Equal(t, 500, budget.Tokens(), "never above capacity")
-	require.True(t, budget.Withdraw())
-	require.Equal(t, 495, budget.Tokens())
-	budget.Deposit()
-	require.Equal(t, 496, budget.Tokens())
-}
-
 // The retry quota of the AWS SDKs: 500 tokens at 5 a retry, 1 for a success at the first attempt.
 func TestBudgetQuota(t *testing.T) {
 	eachLoop(t, func(t *testing.T, retry retry) {
-		budget := new(backoff.Budget)
+		budget := &backoff.Budget{Capacity: 500}
 		run := func(failures int) (calls int, err error) {
 			operation, n := failing(failures)
 			err = retry(operation, backoff.WithBudget(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 1), budget))
@@ -66,7 +55,7 @@ func TestBudgetReuse(t *testing.T) {
 	for name, first := range map[string]error{"success": nil, "failure": errFailed, "permanent": backoff.Permanent(errFailed)} {
 		t.Run(name, func(t *testing.T) {
 			eachLoop(t, func(t *testing.T, retry retry) {
-				budget := new(backoff.Budget)
+				budget := &backoff.Budget{Capacity: 500}
 				b := backoff.WithBudget(&backoff.StopBackOff{}, budget)
 				for budget.Withdraw() {
 				}
@@ -125,7 +114,7 @@ func TestBudgetUncharged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachLoop(t, func(t *testing.T, retry retry) {
-				budget := new(backoff.Budget)
+				budget := &backoff.Budget{Capacity: 500}
 				for range 100 {
 					var b backoff.BackOff = &backoff.ZeroBackOff{}
 					switch name {
@@ -140,7 +129,7 @@ func TestBudgetUncharged(t *testing.T) {
 					require.Equal(t, 1, *calls)
 					cancel()
 				}
-				require.Equal(t, backoff.DefaultBudgetCapacity, budget.Tokens())
+				require.Equal(t, 500, budget.Tokens())
 			})
 		})
 	}
@@ -160,7 +149,7 @@ func (e ending) NextBackOff() time.Duration {
 
 // A Timer without a channel, or whose wait the context ends, makes no retry.
 func TestBudgetTimer(t *testing.T) {
-	budget := new(backoff.Budget)
+	budget := &backoff.Budget{Capacity: 500}
 	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
 	operation, _ := failing(-1)
 	require.Same(t, errFailed, backoff.RetryNotifyWithTimer(operation, b, nil, new(nilTimer)))
@@ -201,7 +190,7 @@ func TestBudgetByHand(t *testing.T) {
 	require.Equal(t, []time.Duration{1, 1, backoff.Stop, backoff.Stop}, draws(b, 4))
 	require.Equal(t, 2, budget.Tokens())
 
-	budget = new(backoff.Budget)
+	budget = &backoff.Budget{Capacity: 500}
 	o := backoff.WithBudget(backoff.NewConstantBackOff(1), budget).(backoff.BackOffObserver)
 	for range 3 {
 		o.Observe(errFailed)
@@ -248,7 +237,7 @@ func TestBudgetBefore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachLoop(t, func(t *testing.T, retry retry) {
-				budget := new(backoff.Budget)
+				budget := &backoff.Budget{Capacity: 500}
 				for budget.Tokens() > 200 {
 					budget.Withdraw()
 				}
@@ -274,7 +263,7 @@ func (p panicking) NextBackOff() time.Duration {
 
 // A notify that panics gets the cost back: the retry was not begun.
 func TestBudgetNotifyPanic(t *testing.T) {
-	budget := new(backoff.Budget)
+	budget := &backoff.Budget{Capacity: 500}
 	require.Panics(t, func() {
 		_ = backoff.RetryNotify(func() error { return errFailed }, backoff.WithBudget(&backoff.ZeroBackOff{}, budget),
 			func(error, time.Duration) { panic("boom") })
@@ -297,7 +286,7 @@ func TestBudgetOverridden(t *testing.T) {
 
 // An operation, or notify, that resets the policy of its own loop loses no token.
 func TestBudgetReset(t *testing.T) {
-	budget := new(backoff.Budget)
+	budget := &backoff.Budget{Capacity: 500}
 	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
 	calls := 0
 	require.NoError(t, backoff.Retry(func() error {
@@ -325,12 +314,14 @@ func TestBudgetFields(t *testing.T) {
 	}{
 		"small":              {&backoff.Budget{Capacity: 7, RetryCost: 2, SuccessRefund: 3}, 7, 3, 4},
 		"capacity negative":  {&backoff.Budget{Capacity: -1}, 0, 0, 0},
-		"cost negative":      {&backoff.Budget{RetryCost: -1}, 500, 1000, 500},
-		"refund negative":    {&backoff.Budget{SuccessRefund: -1}, 500, 100, 0},
+		"cost negative":      {&backoff.Budget{RetryCost: -1}, 0, 1000, 0},
+		"refund negative":    {&backoff.Budget{SuccessRefund: -1}, 25, 5, 0},
 		"refund too large":   {&backoff.Budget{Capacity: 10, SuccessRefund: math.MaxInt}, 10, 2, 10},
 		"cost too large":     {&backoff.Budget{Capacity: 10, RetryCost: 11}, 10, 0, 10},
 		"the last token":     {&backoff.Budget{Capacity: 1, RetryCost: 1}, 1, 1, 1},
 		"cost is all":        {&backoff.Budget{Capacity: 10, RetryCost: 10}, 10, 1, 1},
+		"cost alone":         {&backoff.Budget{RetryCost: 14}, 70, 5, 1},
+		"cost alone, large":  {&backoff.Budget{RetryCost: math.MaxInt}, math.MaxInt64 / 5 * 5, 0, math.MaxInt64 / 5 * 5},
 		"as large as can be": {&backoff.Budget{Capacity: math.MaxInt, RetryCost: math.MaxInt}, math.MaxInt, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -369,7 +360,7 @@ func TestBudgetContention(t *testing.T) {
 	require.Equal(t, goroutines*rounds/2*2, budget.Tokens())
 }
 
-// From a bucket for a hundred thousand retries, 64 goroutines together get exactly as many.
+// From a bucket for 100,000 retries, 64 goroutines together get exactly as many.
 func TestBudgetOverdraft(t *testing.T) {
 	budget := &backoff.Budget{Capacity: 500_004}
 	var group sync.WaitGroup

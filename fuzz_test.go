@@ -248,13 +248,17 @@ func requireSame(t *testing.T, want, got error) {
 	require.Equal(t, want, got)
 }
 
-// requireFound requires that errors.As finds a T in result if it does in root and, unless root may have
-// hidden it, the reverse. (Of several, those that wrap a mark come first in result.)
+// requireFound requires that errors.As finds the same T in result as in root. Where root may hide one,
+// what is found in result alone does not count.
 func requireFound[T any](t *testing.T, root, result error, hidden bool) {
 	t.Helper()
-	found := errors.As(root, new(T))
-	if found || !hidden {
-		require.Equal(t, found, errors.As(result, new(T)), "%T", *new(T))
+	var want, got T
+	switch found := errors.As(root, &want); {
+	case found:
+		require.True(t, errors.As(result, &got), "%T", want)
+		require.Equal(t, want, got)
+	case !hidden:
+		require.False(t, errors.As(result, &got), "%T", want)
 	}
 }
 

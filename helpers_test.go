@@ -70,7 +70,10 @@ var decorators = map[string]func(backoff.BackOff) backoff.BackOff{
 	"WithRetryIf": func(b backoff.BackOff) backoff.BackOff {
 		return backoff.WithRetryIf(b, func(error) bool { return true })
 	},
-	"WithBudget":    func(b backoff.BackOff) backoff.BackOff { return backoff.WithBudget(b, &backoff.Budget{Capacity: 1e9}) },
+	"WithBudget": func(b backoff.BackOff) backoff.BackOff { return backoff.WithBudget(b, &backoff.Budget{Capacity: 1e9}) },
+	"WithBudgetWait": func(b backoff.BackOff) backoff.BackOff {
+		return backoff.WithBudgetWait(b, &backoff.Budget{Capacity: 1e9})
+	},
 	"WithStopCause": func(b backoff.BackOff) backoff.BackOff { return backoff.WithStopCause(b, errCause) },
 }
 

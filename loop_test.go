@@ -495,11 +495,11 @@ func TestStopCauseDeadline(t *testing.T) {
 }
 
 // A retry whose wait is refused, or which the context ends, costs nothing.
-func TestBudgetWait(t *testing.T) {
+func TestBudgetContext(t *testing.T) {
 	for name, cancels := range map[string]bool{"deadline": false, "cancel": true} {
 		t.Run(name, func(t *testing.T) {
 			eachLoopInBubble(t, func(t *testing.T, retry retry) {
-				budget := new(backoff.Budget)
+				budget := &backoff.Budget{Capacity: 500}
 				for range 100 {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					if cancels {
@@ -529,7 +529,7 @@ func TestBudgetContextTogether(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			budget := new(backoff.Budget)
+			budget := &backoff.Budget{Capacity: 500}
 			operation, calls := failing(-1)
 			_ = backoff.Retry(operation, backoff.WithContext(backoff.WithBudget(waits(time.Second), budget), ctx))
 			require.Equal(t, 500-5*(*calls-1), budget.Tokens())
