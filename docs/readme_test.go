@@ -1,10 +1,15 @@
-//go:build go1.25
-
-package backoff_test
+package docs_test
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,15 +19,100 @@ import (
 	"example.com/backoff"
 )
 
-// The README's connection loop starts over after a healthy connection, not after a short one, and
-// goes on for as long as its context.
+// The README is for the first ten minutes.
+const (
+	mostLines = 120
+	mostWords = 1000
+)
+
+func TestReadmeLength(t *testing.T) {
+	readme := read(t, "README.md")
+	require.LessOrEqual(t, strings.Count(readme, "\n"), mostLines, "README.md has too many lines")
+	require.LessOrEqual(t, len(strings.Fields(readme)), mostWords, "README.md has too many words")
+}
+
+// The README shows what quickstart prints, except that the waits are random.
+func TestReadmeOutput(t *testing.T) {
+	output := run(t, build(t, "examples/quickstart"))
+	waits := regexp.MustCompile(`next attempt in \S+`)
+	readme := waits.ReplaceAllString(read(t, "README.md"), "")
+	for line := range strings.Lines(output) {
+		if !strings.Contains(readme, "\n    "+waits.ReplaceAllString(line, "")) {
+			t.Errorf("README.md does not show what examples/quickstart prints: %s", line)
+		}
+	}
+}
+
+// The README shows the first waits of each policy.
+func TestReadmeWaits(t *testing.T) {
+	readme := regexp.MustCompile(` +`).ReplaceAllString(read(t, "README.md"), " ")
+	defaults := backoff.NewExponentialBackOff()
+	lines := []string{fmt.Sprintf("→ … → %.0fs, each ± %.0f %%, for %.0f minutes\n",
+		defaults.MaxInterval.Seconds(), 100*defaults.RandomizationFactor, defaults.MaxElapsedTime.Minutes())}
+	for call, policy := range map[string]backoff.BackOff{
+		"NewExponentialBackOff()": backoff.NewExponentialBackOff(backoff.WithJitter(backoff.NoJitter)),
+		"NewLinearBackOff(1s)":    backoff.NewLinearBackOff(time.Second),
+		"NewConstantBackOff(1s)":  backoff.NewConstantBackOff(time.Second),
+		"&ZeroBackOff{}":          &backoff.ZeroBackOff{},
+	} {
+		for range 4 {
+			call += fmt.Sprintf(" %.2gs →", policy.NextBackOff().Seconds())
+		}
+		lines = append(lines, call)
+	}
+	for _, line := range lines {
+		if !strings.Contains(readme, line) {
+			t.Errorf("README.md does not show the waits %q", line)
+		}
+	}
+}
+
+// The README names each decorator.
+func TestReadmeDecorators(t *testing.T) {
+	readme := read(t, "README.md")
+	names, err := filepath.Glob("../*.go")
+	require.NoError(t, err)
+	found := 0
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		for _, decl := range file.Decls {
+			d, ok := decl.(*ast.FuncDecl)
+			if !ok || strings.HasSuffix(name, "_test.go") || !strings.HasPrefix(d.Name.Name, "With") || d.Type.Params.NumFields() < 2 {
+				continue
+			}
+			found++
+			if !regexp.MustCompile(`\b` + d.Name.Name + `\b`).MatchString(readme) {
+				t.Errorf("README.md does not name %s", d.Name.Name)
+			}
+		}
+	}
+	require.NotZero(t, found)
+}
+
+// keepConnected is the README's connection loop.
+func keepConnected(ctx context.Context, connect func(context.Context) error) (err error) {
+	policy := backoff.WithContext(backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0)), ctx)
+	for range backoff.Attempts(policy, &err) {
+		start := time.Now()
+		err = connect(ctx) // returns an error when the connection ends; nil ends the loop
+		if time.Since(start) > time.Minute {
+			policy.Reset() // it was healthy: start over with the first wait
+		}
+	}
+	return err
+}
+
+// It starts over after a healthy connection, not after a short one, and goes on for as long as its
+// context.
 func TestReadmeReconnect(t *testing.T) {
+	errRefused := errors.New("connection refused")
 	synctest.Test(t, func(t *testing.T) {
-		ctx, shutDown := context.WithCancel(context.Background())
+		ctx, shutDown := context.WithCancel(t.Context())
 		attempts := 0
 		var ended time.Time
 		var waits []time.Duration
-		err := keepConnected(ctx, func(ctx context.Context) error {
+		err := keepConnected(ctx, func(context.Context) error {
 			if attempts > 0 {
 				waits = append(waits, time.Since(ended))
 			}
@@ -35,62 +125,14 @@ func TestReadmeReconnect(t *testing.T) {
 				time.Sleep(time.Minute) // just not healthy
 			}
 			ended = time.Now()
-			return errUnavailable
+			return errRefused
 		})
 		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, errUnavailable)
+		require.ErrorIs(t, err, errRefused)
 		require.Equal(t, 102, attempts)
 		first := func(wait time.Duration) bool { return wait >= 250*time.Millisecond && wait <= 750*time.Millisecond }
 		require.True(t, first(waits[0]), waits[0])
 		require.GreaterOrEqual(t, waits[98], 30*time.Second)
 		require.True(t, first(waits[99]), waits[99])
 	})
-}
-
-// The README's policy ends for each of its reasons, and the error says for which.
-func TestReadmePolicy(t *testing.T) {
-	defer func() {
-		for budget.Tokens() < budget.Capacity {
-			budget.Deposit()
-		}
-	}()
-	retry := func(err error) (calls int, _ error) {
-		err = backoff.Retry(func() error {
-			calls++
-			return err
-		}, newPolicy(context.Background()))
-		return calls, err
-	}
-	synctest.Test(t, func(t *testing.T) {
-		calls, err := retry(errUnavailable)
-		require.ErrorIs(t, err, errGivenUp)
-		require.ErrorIs(t, err, errUnavailable)
-		require.Equal(t, 6, calls)
-
-		unauthorized := errors.New("unauthorized")
-		calls, err = retry(unauthorized)
-		require.Same(t, unauthorized, err)
-		require.Equal(t, 1, calls)
-
-		for retries := 5; retries < 60; retries += 5 {
-			_, err = retry(errUnavailable)
-			require.ErrorIs(t, err, errGivenUp)
-		}
-		calls, err = retry(errUnavailable)
-		require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
-		require.NotErrorIs(t, err, errGivenUp)
-		require.Equal(t, 1, calls)
-	})
-}
-
-// A bucket of 20 pays for four retries at the default cost.
-func TestReadmeBudget(t *testing.T) {
-	small := &backoff.Budget{Capacity: 20}
-	calls := 0
-	err := backoff.Retry(func() error {
-		calls++
-		return errUnavailable
-	}, backoff.WithBudget(&backoff.ZeroBackOff{}, small))
-	require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
-	require.Equal(t, 1+4, calls)
 }
