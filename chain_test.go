@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -58,6 +59,8 @@ func jitterConstants(t *testing.T) (constants []*ast.ValueSpec) {
 func TestTables(t *testing.T) {
 	manual, err := parser.ParseFile(token.NewFileSet(), "backoff.go", nil, parser.ParseComments)
 	require.NoError(t, err)
+	examples, err := os.ReadFile("example_test.go")
+	require.NoError(t, err)
 	others := maps.Clone(decorators)
 	source(t, func(decl ast.Decl) {
 		f, ok := decl.(*ast.FuncDecl)
@@ -73,6 +76,9 @@ func TestTables(t *testing.T) {
 		delete(others, name)
 		if !strings.Contains(manual.Doc.Text(), "["+name+"]") {
 			t.Errorf("add [%s] to the package comment in backoff.go", name)
+		}
+		if !strings.Contains(string(examples), "\nfunc Example"+name+"() {") {
+			t.Errorf("add Example%s to example_test.go", name)
 		}
 	})
 	for name := range others {

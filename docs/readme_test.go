@@ -83,7 +83,7 @@ func TestReadmeDecorators(t *testing.T) {
 			}
 			found++
 			if !regexp.MustCompile(`\b` + d.Name.Name + `\b`).MatchString(readme) {
-				t.Errorf("README.md does not name %s", d.Name.Name)
+				t.Errorf("add %s to newPolicy in example_calls_test.go and README.md", d.Name.Name)
 			}
 		}
 	}
