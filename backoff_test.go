@@ -98,5 +98,5 @@ func TestNilArguments(t *testing.T) {
 func TestGoVersion(t *testing.T) {
 	mod, err := os.ReadFile("go.mod")
 	require.NoError(t, err)
-	require.Contains(t, string(mod), "\ngo 1.23.0\n")
+	require.Contains(t, string(mod), "\ngo 1.23\n")
 }

@@ -9,6 +9,8 @@ import (
 	"go/token"
 	"io"
 	"maps"
+	"math"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -30,7 +32,7 @@ func source(t *testing.T, visit func(ast.Decl)) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 		require.NoError(t, err)
 		for _, decl := range file.Decls {
 			visit(decl)
@@ -38,35 +40,58 @@ func source(t *testing.T, visit func(ast.Decl)) {
 	}
 }
 
-// The tables of decorators and jitters, which many tests go through, leave none out, nor do the pages
-// that list them.
-func TestTables(t *testing.T) {
-	var wrappers, constants []string
+// jitterConstants returns the constants of type Jitter in the order of their values.
+func jitterConstants(t *testing.T) (constants []*ast.ValueSpec) {
 	source(t, func(decl ast.Decl) {
-		switch d := decl.(type) {
-		case *ast.FuncDecl:
-			if d.Recv == nil && strings.HasPrefix(d.Name.Name, "With") && fmt.Sprint(d.Type.Params.List[0].Type) == "BackOff" {
-				wrappers = append(wrappers, d.Name.Name)
-			}
-		case *ast.GenDecl:
-			if first, ok := d.Specs[0].(*ast.ValueSpec); ok && fmt.Sprint(first.Type) == "Jitter" {
+		if d, ok := decl.(*ast.GenDecl); ok && d.Tok == token.CONST {
+			if first := d.Specs[0].(*ast.ValueSpec); fmt.Sprint(first.Type) == "Jitter" {
 				for _, spec := range d.Specs {
-					constants = append(constants, spec.(*ast.ValueSpec).Names[0].Name)
+					constants = append(constants, spec.(*ast.ValueSpec))
 				}
 			}
 		}
 	})
-	require.ElementsMatch(t, slices.Collect(maps.Keys(decorators)), wrappers)
-	var names []string
-	for _, jitter := range jitters {
-		names = append(names, jitter.String())
-	}
-	require.Equal(t, constants, names)
+	require.NotEmpty(t, constants)
+	return constants
+}
 
-	for page, listed := range map[string][]string{"README.md": wrappers, "backoff.go": wrappers, "docs/choosing.md": names} {
-		text := readText(t, page)
-		for _, name := range listed {
-			require.Contains(t, text, name, page)
+// The tables of decorators and of jitters, which many tests go through, leave none out.
+func TestTables(t *testing.T) {
+	manual, err := parser.ParseFile(token.NewFileSet(), "backoff.go", nil, parser.ParseComments)
+	require.NoError(t, err)
+	examples, err := os.ReadFile("example_test.go")
+	require.NoError(t, err)
+	others := maps.Clone(decorators)
+	source(t, func(decl ast.Decl) {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Params.NumFields() == 0 || f.Type.Results.NumFields() != 1 ||
+			fmt.Sprint(f.Type.Params.List[0].Type) != "BackOff" ||
+			!strings.HasPrefix(fmt.Sprint(f.Type.Results.List[0].Type), "BackOff") {
+			return
+		}
+		name := f.Name.Name
+		if others[name] == nil {
+			t.Errorf("add %s to the table decorators in helpers_test.go", name)
+		}
+		delete(others, name)
+		if !strings.Contains(manual.Doc.Text(), "["+name+"]") {
+			t.Errorf("add [%s] to the package comment in backoff.go", name)
+		}
+		if !strings.Contains(string(examples), "\nfunc Example"+name+"() {") {
+			t.Errorf("add Example%s to example_test.go", name)
+		}
+	})
+	for name := range others {
+		t.Errorf("the table decorators in helpers_test.go has %s, and the package has not", name)
+	}
+
+	for i, constant := range jitterConstants(t) {
+		name := constant.Names[0].Name
+		switch {
+		case backoff.Jitter(i).String() != name:
+			t.Errorf("add %s to jitterNames in jitter.go", name)
+		case i >= len(jitters) || jitters[i].String() != name:
+			t.Errorf("add %s to the table jitters in helpers_test.go", name)
 		}
 	}
 }
@@ -77,14 +102,17 @@ func TestDecorator(t *testing.T) {
 	for name, wrap := range decorators {
 		t.Run(name, func(t *testing.T) {
 			inner := waits(1, 2)
-			b := wrap(inner)
-			require.Same(t, inner, b.(interface{ Unwrap() backoff.BackOff }).Unwrap())
+			b := wrap(inner, unlimited())
+			decorator, ok := b.(interface{ Unwrap() backoff.BackOff })
+			require.True(t, ok, "what it returns needs a method Unwrap() BackOff")
+			require.Same(t, inner, decorator.Unwrap())
 			require.Equal(t, []time.Duration{1, 2, backoff.Stop}, draws(b, 3))
 			b.Reset()
 			require.Equal(t, 1, inner.resets)
 			require.Equal(t, []time.Duration{1, 2, backoff.Stop}, draws(b, 3))
 
-			wait := wrap(nil).NextBackOff()
+			var wait time.Duration
+			require.NotPanics(t, func() { wait = wrap(nil, unlimited()).NextBackOff() }, "a nil policy means the default one")
 			require.GreaterOrEqual(t, wait, backoff.DefaultInitialInterval/2)
 			require.LessOrEqual(t, wait, backoff.DefaultInitialInterval*3/2)
 		})
@@ -197,18 +225,12 @@ func TestDecoratorOrder(t *testing.T) {
 					budget := &backoff.Budget{Capacity: test.capacity}
 					full := budget.Tokens()
 					var b backoff.BackOff = &backoff.ZeroBackOff{}
-					wraps := map[string]func(backoff.BackOff) backoff.BackOff{
-						"WithContext":    func(b backoff.BackOff) backoff.BackOff { return backoff.WithContext(b, test.ctx) },
-						"WithMaxRetries": func(b backoff.BackOff) backoff.BackOff { return backoff.WithMaxRetries(b, 4) },
-						"WithRetryIf": func(b backoff.BackOff) backoff.BackOff {
-							return backoff.WithRetryIf(b, func(err error) bool { return !isEOF(err) })
-						},
-						"WithBudget":    func(b backoff.BackOff) backoff.BackOff { return backoff.WithBudget(b, budget) },
-						"WithStopCause": func(b backoff.BackOff) backoff.BackOff { return backoff.WithStopCause(b, errCause) },
-						"foreign":       func(b backoff.BackOff) backoff.BackOff { return foreign{b} },
-					}
 					for _, i := range order {
-						b = wraps[names[i]](b)
+						if names[i] == "foreign" {
+							b = foreign{b}
+							continue
+						}
+						b = decorators[names[i]](b, limits{test.ctx, 4, func(err error) bool { return !isEOF(err) }, budget})
 					}
 					calls := 0
 					err := retry(func() error {
@@ -224,4 +246,150 @@ func TestDecoratorOrder(t *testing.T) {
 			})
 		})
 	}
+}
+
+// max retries are max+1 calls, and each retry is notified. In cenkalti/backoff issue 80, zero meant
+// no limit.
+func TestMaxRetries(t *testing.T) {
+	for _, max := range []uint64{0, 1, 2, 10} {
+		operation, calls := failing(-1)
+		notified := 0
+		err := backoff.RetryNotify(operation, backoff.WithMaxRetries(&backoff.ZeroBackOff{}, max),
+			func(error, time.Duration) { notified++ })
+		require.Same(t, errFailed, err)
+		require.EqualValues(t, max+1, *calls)
+		require.EqualValues(t, max, notified)
+
+		operation, calls = failing(-1)
+		require.Same(t, errFailed, attempt(operation, backoff.WithMaxRetries(&backoff.ZeroBackOff{}, max)))
+		require.EqualValues(t, max+1, *calls)
+	}
+}
+
+func TestMaxRetriesReset(t *testing.T) {
+	inner := waits(1, 2, 3)
+	b := backoff.WithMaxRetries(inner, 2)
+	for range 2 {
+		b.Reset()
+		require.EqualValues(t, 1, b.NextBackOff())
+		require.EqualValues(t, 2, b.NextBackOff())
+		require.Equal(t, backoff.Stop, b.NextBackOff())
+		require.Equal(t, backoff.Stop, b.NextBackOff())
+		require.Equal(t, 2, inner.next, "the policy is not asked for a retry that the limit forbids")
+	}
+	require.Equal(t, 2, inner.resets)
+}
+
+func TestMaxRetriesUnlimited(t *testing.T) {
+	b := backoff.WithMaxRetries(&backoff.ZeroBackOff{}, math.MaxUint64)
+	for range 1000 {
+		require.Zero(t, b.NextBackOff())
+	}
+}
+
+func isEOF(err error) bool { return errors.Is(err, io.EOF) }
+
+func TestRetryIf(t *testing.T) {
+	b := backoff.WithRetryIf(&backoff.ZeroBackOff{}, isEOF)
+	for range 2 {
+		eachLoop(t, func(t *testing.T, retry retry) {
+			operation, calls := results(io.EOF, fmt.Errorf("wrapped: %w", io.EOF), errFailed, io.EOF)
+			require.Same(t, errFailed, retry(operation, b))
+			require.Equal(t, 3, *calls)
+
+			operation, calls = results(io.EOF, io.EOF, nil)
+			require.NoError(t, retry(operation, b))
+			require.Equal(t, 3, *calls)
+
+			operation, calls = results(errFailed)
+			require.Same(t, errFailed, retry(operation, b), "the first error, too")
+			require.Equal(t, 1, *calls)
+		})
+	}
+}
+
+// If the context has ended as well, the error says so.
+func TestRetryIfContext(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		err := retry(func() error { return errFailed }, backoff.WithRetryIf(backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()), isEOF))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errFailed)
+	})
+}
+
+func TestRetryIfByHand(t *testing.T) {
+	inner := waits(1, 2)
+	b := backoff.WithRetryIf(inner, func(error) bool { return false })
+	b.(backoff.BackOffObserver).Observe(errFailed)
+	require.Equal(t, backoff.Stop, b.NextBackOff())
+	require.Zero(t, inner.next, "the policy below is not asked")
+	b.(backoff.BackOffObserver).Observe(nil)
+	require.EqualValues(t, 1, b.NextBackOff())
+}
+
+// A Ticker does not know the errors.
+func TestRetryIfTicker(t *testing.T) {
+	ticks := 0
+	for range backoff.NewTicker(backoff.WithRetryIf(waits(0, 0), func(error) bool { return false })).C {
+		ticks++
+	}
+	require.Equal(t, 3, ticks)
+}
+
+// An observer is told every outcome before it is asked for a wait.
+func TestObserver(t *testing.T) {
+	for name, test := range map[string]struct {
+		outcomes []error
+		want     []string
+	}{
+		"success":           {[]error{nil}, []string{"<nil>"}},
+		"failures":          {[]error{errFailed, io.EOF, nil}, []string{"failed", "asked", "EOF", "asked", "<nil>"}},
+		"permanent":         {[]error{errFailed, backoff.Permanent(io.EOF)}, []string{"failed", "asked", "EOF"}},
+		"the policy's stop": {[]error{io.EOF}, []string{"EOF", "asked", "EOF", "asked", "EOF", "asked"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachDecorator(t, func(t *testing.T, wrap func(backoff.BackOff) backoff.BackOff) {
+				eachLoop(t, func(t *testing.T, retry retry) {
+					l := &listener{BackOff: waits(0, 0)}
+					operation, _ := results(test.outcomes...)
+					_ = retry(operation, wrap(l))
+					require.Equal(t, test.want, l.log)
+				})
+			})
+		})
+	}
+}
+
+func TestObserverChain(t *testing.T) {
+	inner := &listener{BackOff: waits(0)}
+	outer := &unwrapping{listener{BackOff: foreign{inner}}}
+	_ = backoff.Retry(func() error { return errFailed }, outer)
+	require.Equal(t, []string{"failed", "asked", "failed", "asked"}, inner.log)
+	require.Equal(t, []string{"failed", "asked", "failed", "asked"}, outer.log)
+}
+
+type unwrapping struct{ listener }
+
+func (u *unwrapping) Unwrap() backoff.BackOff { return u.BackOff }
+
+// An observer can adapt its next wait to the outcome.
+func TestObserverAdapts(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		operation, calls := results(errFailed, errFailed, io.EOF)
+		require.Same(t, io.EOF, retry(operation, &learning{}))
+		require.Equal(t, 3, *calls)
+	})
+}
+
+// learning stops after io.EOF.
+type learning struct{ last error }
+
+func (l *learning) Reset()            {}
+func (l *learning) Observe(err error) { l.last = err }
+
+func (l *learning) NextBackOff() time.Duration {
+	if l.last == io.EOF {
+		return backoff.Stop
+	}
+	return 0
 }

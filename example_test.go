@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/backoff"
@@ -132,6 +137,37 @@ func ExampleAttempts() {
 	// attempt 2: connection refused
 	// attempt 3: <nil>
 	// error: <nil>
+}
+
+// In a function with named results the loop sets both. The body may return early.
+func ExampleAttempts_value() {
+	errNoUser := errors.New("no such user")
+	fetchUser := func(attempt, id int) (name string, err error) {
+		switch {
+		case attempt < 3:
+			return "", errors.New("busy")
+		case id != 1:
+			return "", errNoUser
+		}
+		return "gopher", nil
+	}
+
+	// userName returns the name of a user, or "guest" if the service knows none.
+	userName := func(ctx context.Context, id int) (name string, err error) {
+		policy := backoff.WithContext(backoff.NewConstantBackOff(time.Millisecond), ctx)
+		for attempt := range backoff.Attempts(policy, &err) {
+			name, err = fetchUser(attempt, id)
+			if errors.Is(err, errNoUser) {
+				return "guest", nil
+			}
+		}
+		return name, err
+	}
+	fmt.Println(userName(context.Background(), 1))
+	fmt.Println(userName(context.Background(), 2))
+	// Output:
+	// gopher <nil>
+	// guest <nil>
 }
 
 // Each attempt sends only what the attempts before it could not.
@@ -330,6 +366,62 @@ func ExampleRetryAfter() {
 	// error: <nil>
 }
 
+// An HTTP client retries errors that may pass. It waits for as long as the header Retry-After says, but
+// for a minute at most.
+func ExampleRetryAfter_http() {
+	fetchPage := func(ctx context.Context, client *http.Client, url string) (string, error) {
+		fetch := func() (string, error) {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+			if err != nil {
+				return "", backoff.Permanent(err)
+			}
+			response, err := client.Do(request)
+			if err != nil {
+				return "", err
+			}
+			defer response.Body.Close()
+			if response.StatusCode < 300 {
+				body, err := io.ReadAll(response.Body)
+				return string(body), err
+			}
+			err = errors.New(response.Status)
+			if !backoff.RetryableStatus(response.StatusCode) {
+				return "", backoff.Permanent(err)
+			}
+			wait, _ := backoff.ParseRetryAfter(response.Header.Get("Retry-After"), time.Now())
+			return "", backoff.RetryAfter(err, min(wait, time.Minute)) // 0 has no effect
+		}
+		policy := backoff.NewExponentialBackOff(
+			backoff.WithInitialInterval(time.Millisecond),
+			backoff.WithRandomizationFactor(0), // for the output only
+		)
+		notify := func(err error, wait time.Duration) {
+			fmt.Printf("%v; next attempt in %v\n", err, wait)
+		}
+		return backoff.RetryNotifyWithData(fetch, backoff.WithContext(policy, ctx), notify)
+	}
+
+	calls := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		switch calls++; calls {
+		case 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case 2:
+			w.Header().Set("Retry-After", "1") // in seconds
+			w.WriteHeader(http.StatusTooManyRequests)
+		default:
+			fmt.Fprint(w, "hello")
+		}
+	}))
+	defer server.Close()
+
+	fmt.Println(fetchPage(context.Background(), server.Client(), server.URL))
+	// Output:
+	// 503 Service Unavailable; next attempt in 1ms
+	// 429 Too Many Requests (retry after 1s); next attempt in 1s
+	// hello <nil>
+}
+
 // A loop does not wait for longer than its limit, here the default of 15 minutes. Its caller can
 // read the wait that was asked for from the error.
 func ExampleRetryAfterError() {
@@ -408,6 +500,73 @@ func ExampleWithContext_deadline() {
 	// Output:
 	// context deadline exceeded: next attempt in 1m0s would be too late: connection refused
 	// true <nil>
+}
+
+// Ask the error why a loop ended, not the context: a wait that would outlast the deadline is refused,
+// and the context has not ended then.
+func Example_outcome() {
+	try := func(operation backoff.Operation, policy backoff.BackOff) string {
+		switch err := backoff.Retry(operation, policy); {
+		case err == nil:
+			return "success"
+		case errors.Is(err, context.Canceled):
+			return "shutdown"
+		case errors.Is(err, context.DeadlineExceeded):
+			return "out of time"
+		default:
+			return "failure: " + err.Error()
+		}
+	}
+	policy := func(ctx context.Context) backoff.BackOff {
+		return backoff.WithContext(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 2), ctx)
+	}
+	background := context.Background()
+	canceled, cancel := context.WithCancel(background)
+	cancel()
+	minute, cancel := context.WithTimeout(background, time.Minute)
+	defer cancel()
+
+	fmt.Println(try(func() error { return nil }, policy(background)))
+	fmt.Println(try(func() error { return errors.New("busy") }, policy(background)))
+	fmt.Println(try(func() error { return errors.New("busy") }, policy(canceled)))
+	fmt.Println(try(func() error { return backoff.RetryAfter(errors.New("busy"), time.Hour) }, policy(minute)))
+	fmt.Println(minute.Err(), context.Cause(minute))
+	// Output:
+	// success
+	// failure: busy
+	// shutdown
+	// out of time
+	// <nil> <nil>
+}
+
+// This loop keeps a connection open for as long as the program runs. It never gives up.
+func Example_reconnect() {
+	keepConnected := func(ctx context.Context, connect func(context.Context) error) (err error) {
+		policy := backoff.WithContext(backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0)), ctx)
+		for range backoff.Attempts(policy, &err) {
+			start := time.Now()
+			err = connect(ctx) // returns an error when the connection ends; nil ends the loop
+			if time.Since(start) > time.Minute {
+				policy.Reset() // it was healthy: start over with the first wait
+			}
+		}
+		return err
+	}
+
+	ctx, shutDown := context.WithCancel(context.Background())
+	defer shutDown()
+	attempts := 0
+	connect := func(context.Context) error {
+		if attempts++; attempts == 2 {
+			shutDown() // in a real program, a signal does it
+		}
+		return errors.New("connection refused")
+	}
+	fmt.Println(keepConnected(ctx, connect))
+	fmt.Println(attempts, "attempts")
+	// Output:
+	// context canceled: connection refused
+	// 2 attempts
 }
 
 // Three retries are four calls. The last error is returned unchanged.
@@ -497,6 +656,30 @@ func ExampleBudget() {
 	// attempt 3: busy, 0 tokens left
 }
 
+// All loops that call one service share one budget. This service is down. Each loop makes its first
+// call, and the budget pays for four retries in all.
+func ExampleWithBudget() {
+	budget := &backoff.Budget{Capacity: 20, RetryCost: 5}
+
+	var calls atomic.Int64
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 10)
+			_ = backoff.Retry(func() error {
+				calls.Add(1)
+				return errors.New("service down")
+			}, backoff.WithBudget(policy, budget))
+		}()
+	}
+	wg.Wait()
+	fmt.Println("10 operations,", calls.Load(), "calls") // without the budget, 110
+	// Output:
+	// 10 operations, 14 calls
+}
+
 // The error of a loop whose budget could not pay matches ErrBudgetExhausted and the last error.
 func ExampleWithBudget_exhausted() {
 	errBusy := errors.New("busy")
@@ -510,6 +693,51 @@ func ExampleWithBudget_exhausted() {
 	// Output:
 	// retry budget exhausted: busy
 	// true true
+}
+
+// A worker that never gives up needs a loop around Retry. Once the budget is exhausted, Retry makes one
+// call and returns immediately. So the worker's own loop must wait, here by a policy without a budget
+// that never stops.
+func ExampleWithBudget_outerLoop() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+
+	budget := &backoff.Budget{Capacity: 5} // pays for one retry
+
+	calls := 0
+	fetch := func() error { // the service is back at the fifth call
+		if calls++; calls < 5 {
+			return errors.New("service down")
+		}
+		return nil
+	}
+
+	pause := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(time.Millisecond),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxElapsedTime(0),      // never stop
+		backoff.WithRandomizationFactor(0), // for the output only
+	)
+	for {
+		policy := backoff.WithBudget(backoff.NewConstantBackOff(time.Millisecond), budget)
+		err := backoff.Retry(fetch, backoff.WithContext(policy, ctx))
+		if err == nil {
+			break
+		}
+		wait := pause.NextBackOff()
+		fmt.Printf("%v; next round in %v\n", err, wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+	fmt.Println("done after", calls, "calls")
+	// Output:
+	// retry budget exhausted: service down; next round in 1ms
+	// retry budget exhausted: service down; next round in 2ms
+	// retry budget exhausted: service down; next round in 4ms
+	// done after 5 calls
 }
 
 // Options set fields; the others keep their defaults.

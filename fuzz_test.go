@@ -39,7 +39,7 @@ func FuzzExponentialBackOff(f *testing.F) {
 			MaxInterval:         time.Duration(maximum),
 			MaxElapsedTime:      time.Duration(limit),
 			Stop:                time.Duration(stop),
-			Jitter:              backoff.Jitter(jitter % 7),
+			Jitter:              backoff.Jitter(jitter) % backoff.Jitter(len(jitters)+1),
 		}
 		if mode&1 != 0 {
 			b.Clock = &walkingClock{steps: [2]int64{step1, step2}}
@@ -52,7 +52,7 @@ func FuzzExponentialBackOff(f *testing.F) {
 			maxInterval = backoff.DefaultMaxInterval
 		}
 		atRest := b.Clock != nil && initial == 0
-		hasFactor := b.Jitter == backoff.ProportionalJitter || b.Jitter > backoff.AdditiveJitter
+		hasFactor := b.Jitter == backoff.ProportionalJitter || int(b.Jitter) == len(jitters)
 		// check requires what holds for each wait, other than one that stands for a stop, or comes
 		// after it.
 		check := func(wait, floor time.Duration) {

@@ -1,6 +1,6 @@
 module example.com/backoff
 
-go 1.23.0
+go 1.23
 
 require github.com/stretchr/testify v1.7.0
 

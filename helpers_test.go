@@ -63,25 +63,39 @@ func results(errs ...error) (backoff.Operation, *int) {
 	}, calls
 }
 
-// decorators are all of the package's, set so that they end no loop.
-var decorators = map[string]func(backoff.BackOff) backoff.BackOff{
-	"WithContext":    func(b backoff.BackOff) backoff.BackOff { return backoff.WithContext(b, context.Background()) },
-	"WithMaxRetries": func(b backoff.BackOff) backoff.BackOff { return backoff.WithMaxRetries(b, 1000) },
-	"WithRetryIf": func(b backoff.BackOff) backoff.BackOff {
-		return backoff.WithRetryIf(b, func(error) bool { return true })
-	},
-	"WithBudget": func(b backoff.BackOff) backoff.BackOff { return backoff.WithBudget(b, &backoff.Budget{Capacity: 1e9}) },
-	"WithBudgetWait": func(b backoff.BackOff) backoff.BackOff {
-		return backoff.WithBudgetWait(b, &backoff.Budget{Capacity: 1e9})
-	},
-	"WithStopCause": func(b backoff.BackOff) backoff.BackOff { return backoff.WithStopCause(b, errCause) },
+// limits are what decorators limit a loop by.
+type limits struct {
+	ctx       context.Context
+	retries   uint64
+	retryable func(error) bool
+	budget    *backoff.Budget
 }
 
-// eachDecorator runs test with each of the decorators, with a user's own, and with all of them at once.
+// unlimited returns limits that end no loop.
+func unlimited() limits {
+	return limits{context.Background(), 1000, func(error) bool { return true }, &backoff.Budget{Capacity: 1e9}}
+}
+
+// decorators are all of the package's.
+var decorators = map[string]func(backoff.BackOff, limits) backoff.BackOff{
+	"WithContext":    func(b backoff.BackOff, l limits) backoff.BackOff { return backoff.WithContext(b, l.ctx) },
+	"WithMaxRetries": func(b backoff.BackOff, l limits) backoff.BackOff { return backoff.WithMaxRetries(b, l.retries) },
+	"WithRetryIf":    func(b backoff.BackOff, l limits) backoff.BackOff { return backoff.WithRetryIf(b, l.retryable) },
+	"WithBudget":     func(b backoff.BackOff, l limits) backoff.BackOff { return backoff.WithBudget(b, l.budget) },
+	"WithBudgetWait": func(b backoff.BackOff, _ limits) backoff.BackOff {
+		return backoff.WithBudgetWait(b, &backoff.Budget{RetryCost: -1})
+	},
+	"WithStopCause": func(b backoff.BackOff, _ limits) backoff.BackOff { return backoff.WithStopCause(b, errCause) },
+}
+
+// eachDecorator runs test with each of the decorators, without a limit, with a user's own, and with all
+// of them at once.
 func eachDecorator(t *testing.T, test func(t *testing.T, wrap func(backoff.BackOff) backoff.BackOff)) {
 	t.Helper()
 	for name, wrap := range decorators {
-		t.Run(name, func(t *testing.T) { test(t, wrap) })
+		t.Run(name, func(t *testing.T) {
+			test(t, func(b backoff.BackOff) backoff.BackOff { return wrap(b, unlimited()) })
+		})
 	}
 	t.Run("foreign", func(t *testing.T) {
 		test(t, func(b backoff.BackOff) backoff.BackOff { return foreign{foreign{b}} })
@@ -89,14 +103,15 @@ func eachDecorator(t *testing.T, test func(t *testing.T, wrap func(backoff.BackO
 	t.Run("all", func(t *testing.T) {
 		test(t, func(b backoff.BackOff) backoff.BackOff {
 			for _, wrap := range decorators {
-				b = foreign{wrap(b)}
+				b = foreign{wrap(b, unlimited())}
 			}
 			return b
 		})
 	})
 }
 
-// jitters are all strategies, in the order of their values.
+// jitters are all strategies, in the order of their values. The comments in jitter.go have their
+// formulas, by which they are tested.
 var jitters = []backoff.Jitter{
 	backoff.ProportionalJitter, backoff.NoJitter, backoff.FullJitter,
 	backoff.EqualJitter, backoff.DecorrelatedJitter, backoff.AdditiveJitter,

@@ -34,10 +34,10 @@ const (
 	// off at C, so many waits near the cap are exactly C. (AWS, as above.)
 	DecorrelatedJitter
 
-	// AdditiveJitter waits I + U(0, B). Once that could exceed C, it waits U(C−B, C), so that
-	// clients at the cap stay spread. Apart from that it is the truncated exponential backoff of
-	// Google Cloud's documentation, min(2ⁿ s + up to 1 s, maximum_backoff): set
-	// InitialInterval to 1 s, Multiplier to 2 and MaxInterval to 32 s or 64 s.
+	// AdditiveJitter waits min(I, C−B) + U(0, B). Clients at the cap stay spread, between C−B and C.
+	// Apart from that it is the truncated exponential backoff of Google Cloud's documentation,
+	// min(2ⁿ s + up to 1 s, maximum_backoff): set InitialInterval to 1 s, Multiplier to 2 and
+	// MaxInterval to 32 s or 64 s.
 	AdditiveJitter
 )
 

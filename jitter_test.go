@@ -2,8 +2,15 @@ package backoff_test
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"math"
 	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,84 +20,142 @@ import (
 )
 
 func TestJitterString(t *testing.T) {
-	var names []string
-	for _, jitter := range append(jitters, 6, 255) {
-		names = append(names, jitter.String())
-	}
-	require.Equal(t, []string{
-		"ProportionalJitter", "NoJitter", "FullJitter", "EqualJitter", "DecorrelatedJitter", "AdditiveJitter",
-		"Jitter(6)", "Jitter(255)",
-	}, names)
+	require.Equal(t, fmt.Sprintf("Jitter(%d)", len(jitters)), backoff.Jitter(len(jitters)).String())
+	require.Equal(t, "Jitter(255)", backoff.Jitter(255).String())
 	var zero backoff.Jitter
 	require.Equal(t, backoff.ProportionalJitter, zero)
 }
 
 // requireUniform requires that waits keep exactly to the bounds, have the mean and the spread of a
 // uniform distribution between them, and reach into the outermost percent at both ends.
-func requireUniform(t *testing.T, waits []time.Duration, low, high time.Duration) {
+func requireUniform(t *testing.T, waits []time.Duration, low, high time.Duration, formula string) {
 	t.Helper()
-	least, most, sum := time.Duration(math.MaxInt64), time.Duration(0), 0.0
-	buckets := make([]float64, 10)
-	width := high - low
+	least, most, width, n := slices.Min(waits), slices.Max(waits), high-low, float64(len(waits))
+	tenths, sum := make([]int, 10), 0.0
 	for _, wait := range waits {
-		least, most, sum = min(least, wait), max(most, wait), sum+float64(wait)
+		sum += float64(wait)
 		if width > 0 {
-			buckets[max(0, min(9, 10*(wait-low)/width))]++
+			tenths[max(0, min(9, 10*(wait-low)/width))]++
 		}
 	}
-	require.GreaterOrEqual(t, least, low)
-	require.LessOrEqual(t, most, high)
-	require.LessOrEqual(t, least, low+width/100)
-	require.GreaterOrEqual(t, most, high-width/100)
-	require.InEpsilon(t, float64(low)/2+float64(high)/2, sum/float64(len(waits)), 0.02)
-	if width > 0 {
-		want := float64(len(waits)) / 10
-		for _, count := range buckets {
-			require.InDelta(t, want, count, 4*math.Sqrt(want))
-		}
+	even := least >= low && least <= low+width/100 && most <= high && most >= high-width/100 &&
+		math.Abs(sum/n-float64(low)/2-float64(high)/2) <= 5*float64(width)/math.Sqrt(12*n)+1
+	for _, count := range tenths {
+		even = even && (width == 0 || math.Abs(float64(count)-n/10) <= 5*math.Sqrt(n/10))
+	}
+	if !even {
+		t.Errorf("waits from %v to %v, by tenths %v, where the comment in jitter.go, %s, spreads them evenly from %v to %v",
+			least, most, tenths, formula, low, high)
 	}
 }
 
-func TestJitterSpread(t *testing.T) {
+var formulaText = regexp.MustCompile(`^(\w+) waits ([^.:]+)[.:]`)
+
+// formulas returns the formula of each strategy, from the comments in jitter.go.
+func formulas(t *testing.T) map[backoff.Jitter]string {
+	t.Helper()
+	all := map[backoff.Jitter]string{}
+	for i, constant := range jitterConstants(t) {
+		found := formulaText.FindStringSubmatch(strings.ReplaceAll(constant.Doc.Text(), "\n", " "))
+		if found == nil || found[1] != constant.Names[0].Name {
+			t.Fatalf(`let the comment of %[1]s in jitter.go start with its formula, as in "%[1]s waits I/2 + U(0, I/2)."`, constant.Names[0])
+		}
+		all[backoff.Jitter(i)] = found[2]
+	}
+	return all
+}
+
+// evaluate returns the value of a formula. Of what U draws from, it takes the start if u is 0, and the
+// end if u is 1.
+func evaluate(t *testing.T, formula string, u float64, letters map[string]float64) time.Duration {
+	t.Helper()
+	tree, err := parser.ParseExpr(strings.NewReplacer("·", "*", "−", "-").Replace(formula))
+	require.NoError(t, err, formula)
+	var value func(ast.Expr) float64
+	value = func(e ast.Expr) float64 {
+		switch e := e.(type) {
+		case *ast.ParenExpr:
+			return value(e.X)
+		case *ast.BasicLit:
+			number, err := strconv.ParseFloat(e.Value, 64)
+			require.NoError(t, err, formula)
+			return number
+		case *ast.Ident:
+			require.Contains(t, letters, e.Name, formula)
+			return letters[e.Name]
+		case *ast.BinaryExpr:
+			x, y := value(e.X), value(e.Y)
+			return map[token.Token]float64{token.ADD: x + y, token.SUB: x - y, token.MUL: x * y, token.QUO: x / y}[e.Op]
+		case *ast.CallExpr:
+			x, y := value(e.Args[0]), value(e.Args[1])
+			return map[string]float64{"U": x + u*(y-x), "min": min(x, y), "max": max(x, y)}[fmt.Sprint(e.Fun)]
+		}
+		require.Fail(t, "not understood", formula)
+		return 0
+	}
+	return time.Duration(math.Round(value(tree)))
+}
+
+// recorded returns the waits of a loop over b, measured by a Timer, whose n-th attempt fails with the
+// n-th of errs. The attempt after them succeeds.
+func recorded(t *testing.T, b backoff.BackOff, errs ...error) []time.Duration {
+	t.Helper()
+	timer := new(instantTimer)
+	operation, _ := results(append(errs, nil)...)
+	require.NoError(t, backoff.RetryNotifyWithTimer(operation, b, nil, timer))
+	return timer.started
+}
+
+// The waits of each strategy are spread evenly over the range that the formula in its comment says. If
+// a server asks for a wait, the range moves up until it starts there. So clients that were told the
+// same time come back spread over its width.
+func TestJitterFormula(t *testing.T) {
 	const s = time.Second
-	for name, test := range map[string]struct {
-		policy    backoff.ExponentialBackOff
-		retry     int // the one looked at, from 1
-		low, high time.Duration
-	}{
-		"proportional":                {backoff.ExponentialBackOff{RandomizationFactor: 0.5}, 1, s / 2, 3 * s / 2},
-		"proportional, third":         {backoff.ExponentialBackOff{RandomizationFactor: 0.25}, 3, 3 * s, 5 * s},
-		"proportional at the cap":     {backoff.ExponentialBackOff{RandomizationFactor: 0.5}, 9, 5 * s, 15 * s},
-		"unknown is proportional":     {backoff.ExponentialBackOff{Jitter: 77, RandomizationFactor: 0.5}, 1, s / 2, 3 * s / 2},
-		"none":                        {backoff.ExponentialBackOff{Jitter: backoff.NoJitter, RandomizationFactor: 0.5}, 3, 4 * s, 4 * s},
-		"none at the cap":             {backoff.ExponentialBackOff{Jitter: backoff.NoJitter}, 9, 10 * s, 10 * s},
-		"full":                        {backoff.ExponentialBackOff{Jitter: backoff.FullJitter}, 3, 0, 4 * s},
-		"full at the cap":             {backoff.ExponentialBackOff{Jitter: backoff.FullJitter}, 9, 0, 10 * s},
-		"equal":                       {backoff.ExponentialBackOff{Jitter: backoff.EqualJitter}, 3, 2 * s, 4 * s},
-		"equal at the cap":            {backoff.ExponentialBackOff{Jitter: backoff.EqualJitter}, 9, 5 * s, 10 * s},
-		"decorrelated":                {backoff.ExponentialBackOff{Jitter: backoff.DecorrelatedJitter}, 1, s, 3 * s},
-		"additive":                    {backoff.ExponentialBackOff{Jitter: backoff.AdditiveJitter}, 1, s, 2 * s},
-		"additive, third":             {backoff.ExponentialBackOff{Jitter: backoff.AdditiveJitter}, 3, 4 * s, 5 * s},
-		"additive at the cap":         {backoff.ExponentialBackOff{Jitter: backoff.AdditiveJitter}, 9, 9 * s, 10 * s},
-		"additive just below the cap": {backoff.ExponentialBackOff{Jitter: backoff.AdditiveJitter, MaxInterval: 4500 * time.Millisecond}, 3, 3500 * time.Millisecond, 4500 * time.Millisecond},
-		"additive with B = C":         {backoff.ExponentialBackOff{Jitter: backoff.AdditiveJitter, MaxInterval: s}, 1, 0, s},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := test.policy
-			b.InitialInterval, b.Multiplier, b.Rand = s, 2, seeded()
-			if b.MaxInterval == 0 {
-				b.MaxInterval = 10 * s
-			}
-			waits := make([]time.Duration, 5_000)
-			for i := range waits {
-				b.Reset()
-				for range test.retry - 1 {
-					b.NextBackOff()
+	all := formulas(t)
+	all[backoff.Jitter(len(jitters))] = all[backoff.ProportionalJitter] // an unknown one
+	for jitter, formula := range all {
+		for name, at := range map[string]struct {
+			retry int // the one looked at, from 1
+			limit time.Duration
+		}{
+			"first":              {1, 10 * s},
+			"third":              {3, 10 * s},
+			"just below the cap": {3, 4500 * time.Millisecond},
+			"at the cap":         {9, 10 * s},
+			"near the cap":       {1, 2 * s},
+			"B = C":              {1, s},
+		} {
+			letters := map[string]float64{"B": 1e9, "C": float64(at.limit), "P": 1e9, "f": 0.3}
+			letters["I"] = min(math.Ldexp(1e9, at.retry-1), letters["C"])
+			low, high := evaluate(t, formula, 0, letters), evaluate(t, formula, 1, letters)
+			for where, server := range map[string]time.Duration{
+				"no wait asked for": 0, "below": low / 2, "inside": (low + high) / 2, "above": 7 * high,
+			} {
+				if server == 0 && where != "no wait asked for" {
+					continue
 				}
-				waits[i] = b.NextBackOff()
+				if strings.Contains(formula, "P") && (at.retry > 1 || name == "near the cap" && server <= low) {
+					continue // P is known for the first wait, which is cut off near the cap
+				}
+				t.Run(fmt.Sprint(jitter, ", ", name, ", ", where), func(t *testing.T) {
+					b := &backoff.ExponentialBackOff{
+						InitialInterval: s, Multiplier: 2, MaxInterval: at.limit, Jitter: jitter,
+						RandomizationFactor: 0.3, Rand: seeded(),
+					}
+					errs := make([]error, at.retry)
+					for i := range errs {
+						errs[i] = errFailed
+					}
+					errs[at.retry-1] = fmt.Errorf("wrapped: %w", backoff.RetryAfter(errFailed, server))
+					waits := make([]time.Duration, 2_000)
+					for i := range waits {
+						waits[i] = recorded(t, b, errs...)[at.retry-1]
+					}
+					start := max(low, server)
+					requireUniform(t, waits, start, start+high-low, formula)
+				})
 			}
-			requireUniform(t, waits, test.low, test.high)
-		})
+		}
 	}
 }
 
@@ -121,26 +186,6 @@ func TestJitterDecorrelated(t *testing.T) {
 	require.Greater(t, capped, runs/2, "the published formula cuts off at the cap")
 }
 
-func TestJitterCap(t *testing.T) {
-	for _, jitter := range jitters[1:] {
-		for _, limit := range []time.Duration{1, 2, 3, time.Second, math.MaxInt64 - 1, math.MaxInt64} {
-			for _, initial := range []time.Duration{0, 1, limit / 2, limit, math.MaxInt64} {
-				b := &backoff.ExponentialBackOff{
-					InitialInterval: initial, MaxInterval: limit, Jitter: jitter, Rand: seeded(), Clock: backoff.SystemClock,
-				}
-				for range 200 {
-					wait := b.NextBackOff()
-					require.GreaterOrEqual(t, wait, time.Duration(0), "%v %v %v", jitter, initial, limit)
-					require.LessOrEqual(t, wait, limit, "%v %v %v", jitter, initial, limit)
-					if initial == 0 {
-						require.Zero(t, wait)
-					}
-				}
-			}
-		}
-	}
-}
-
 func TestJitterSeed(t *testing.T) {
 	for _, jitter := range jitters {
 		schedule := func(r *rand.Rand) []time.Duration {
@@ -150,68 +195,6 @@ func TestJitterSeed(t *testing.T) {
 		if jitter != backoff.NoJitter {
 			require.NotEqual(t, schedule(seeded()), schedule(rand.New(rand.NewPCG(3, 4))), jitter)
 			require.NotEqual(t, schedule(nil), schedule(nil), jitter)
-		}
-	}
-}
-
-// recorded returns the waits of a loop over b, measured by a Timer, whose n-th attempt fails with the
-// n-th of errs. The attempt after them succeeds.
-func recorded(t *testing.T, b backoff.BackOff, errs ...error) []time.Duration {
-	t.Helper()
-	timer := new(instantTimer)
-	operation, _ := results(append(errs, nil)...)
-	require.NoError(t, backoff.RetryNotifyWithTimer(operation, b, nil, timer))
-	return timer.started
-}
-
-// The window that a wait is drawn from moves up until it starts at what the server asked for. Clients
-// that were told the same time come back spread over its width.
-func TestRetryAfterWindow(t *testing.T) {
-	const s = time.Second
-	windows := map[string]struct {
-		jitter    backoff.Jitter
-		retry     int // the one looked at, from 1
-		limit     time.Duration
-		low, high time.Duration
-	}{
-		"proportional":              {backoff.ProportionalJitter, 3, 10 * s, 2 * s, 6 * s},
-		"proportional at the cap":   {backoff.ProportionalJitter, 9, 10 * s, 5 * s, 15 * s},
-		"unknown is proportional":   {77, 3, 10 * s, 2 * s, 6 * s},
-		"none":                      {backoff.NoJitter, 3, 10 * s, 4 * s, 4 * s},
-		"full":                      {backoff.FullJitter, 3, 10 * s, 0, 4 * s},
-		"equal":                     {backoff.EqualJitter, 3, 10 * s, 2 * s, 4 * s},
-		"decorrelated":              {backoff.DecorrelatedJitter, 1, 10 * s, s, 3 * s},
-		"decorrelated near the cap": {backoff.DecorrelatedJitter, 1, 2 * s, s, 2 * s},
-		"additive":                  {backoff.AdditiveJitter, 3, 10 * s, 4 * s, 5 * s},
-		"additive at the cap":       {backoff.AdditiveJitter, 9, 10 * s, 9 * s, 10 * s},
-	}
-	for name, window := range windows {
-		for where, server := range map[string]time.Duration{
-			"below":  window.low / 2,
-			"inside": (window.low + window.high) / 2,
-			"above":  7 * window.high,
-		} {
-			if server == 0 || name == "decorrelated near the cap" && where == "below" {
-				continue // asks for nothing, or for no more than the strategy's own minimum
-			}
-			t.Run(name+", "+where, func(t *testing.T) {
-				b := &backoff.ExponentialBackOff{
-					InitialInterval: s, Multiplier: 2, MaxInterval: window.limit, Jitter: window.jitter,
-					RandomizationFactor: 0.5, Rand: seeded(),
-				}
-				asked := fmt.Errorf("wrapped: %w", backoff.RetryAfter(errFailed, server))
-				errs := make([]error, window.retry)
-				for i := range errs {
-					errs[i] = errFailed
-				}
-				errs[window.retry-1] = asked
-				waits := make([]time.Duration, 2_000)
-				for i := range waits {
-					waits[i] = recorded(t, b, errs...)[window.retry-1]
-				}
-				low := max(window.low, server)
-				requireUniform(t, waits, low, low+window.high-window.low)
-			})
 		}
 	}
 }
@@ -248,20 +231,24 @@ func TestRetryAfterOnce(t *testing.T) {
 	require.Equal(t, []time.Duration{time.Second}, recorded(t, b, errFailed))
 }
 
-// Whatever the fields, a wait is never shorter than a server asked for, and never overflows.
-func TestRetryAfterOverflow(t *testing.T) {
+// Whatever the fields, a wait is not shorter than a server asks for, and with any strategy but v4's not
+// longer than MaxInterval otherwise. It never overflows.
+func TestJitterBounds(t *testing.T) {
 	const most = time.Duration(math.MaxInt64)
-	for _, jitter := range append(jitters, 77) {
-		for _, limit := range []time.Duration{1, time.Second, most - 1, most} {
-			for _, initial := range []time.Duration{0, 1, limit / 2, limit} {
-				for _, server := range []time.Duration{1, limit/2 + 1, limit, most - 1, most} {
+	for _, jitter := range append(jitters, backoff.Jitter(len(jitters))) {
+		for _, limit := range []time.Duration{1, 2, 3, time.Second, most - 1, most} {
+			for _, initial := range []time.Duration{0, 1, limit / 2, limit, most} {
+				for _, server := range []time.Duration{0, 1, limit/2 + 1, limit, most - 1, most} {
 					b := &backoff.ExponentialBackOff{
 						InitialInterval: initial, MaxInterval: limit, Jitter: jitter, RandomizationFactor: 1,
 						Clock: backoff.SystemClock, Rand: seeded(),
 					}
 					asked := backoff.RetryAfter(errFailed, server)
 					for _, wait := range recorded(t, b, asked, asked, asked, asked, asked, asked, asked, asked) {
-						require.GreaterOrEqual(t, wait, server, "%v %v %v", jitter, initial, limit)
+						proportional := jitter == backoff.ProportionalJitter || int(jitter) == len(jitters)
+						if wait < server || server == 0 && (wait > limit && !proportional || initial == 0 && wait != 0) {
+							t.Errorf("%v: B = %d, C = %d, server's %d: wait of %d", jitter, initial, limit, server, wait)
+						}
 					}
 				}
 			}

@@ -292,7 +292,7 @@ func TestContextDecorators(t *testing.T) {
 				time.AfterFunc(time.Second, cancel)
 				operation, calls := failing(-1)
 				start := time.Now()
-				err := retry(operation, foreign{wrap(backoff.WithContext(backoff.NewConstantBackOff(time.Hour), ctx))})
+				err := retry(operation, foreign{wrap(backoff.WithContext(backoff.NewConstantBackOff(time.Hour), ctx), unlimited())})
 				require.EqualError(t, err, "context canceled: failed")
 				require.Equal(t, time.Second, time.Since(start))
 				require.Equal(t, 1, *calls)

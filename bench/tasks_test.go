@@ -3,6 +3,7 @@ package bench_test
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,10 +36,13 @@ const (
 	waitingCalls   = "waiting-call"
 )
 
-var jitters = []backoff.Jitter{
-	backoff.ProportionalJitter, backoff.NoJitter, backoff.FullJitter,
-	backoff.EqualJitter, backoff.DecorrelatedJitter, backoff.AdditiveJitter,
-}
+// jitters are all strategies of the library.
+var jitters = func() (all []backoff.Jitter) {
+	for j := backoff.ProportionalJitter; !strings.HasPrefix(j.String(), "Jitter("); j++ {
+		all = append(all, j)
+	}
+	return all
+}()
 
 // A task is a piece of work and the peers that do it.
 type task struct {

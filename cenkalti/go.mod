@@ -1,6 +1,6 @@
 module github.com/cenkalti/backoff/v4
 
-go 1.23.0
+go 1.23
 
 // v1.0.0 has every name of v4.3.0. Whoever uses this module gets it from there; the replace line
 // counts in this checkout alone.

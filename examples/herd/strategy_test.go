@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,14 @@ func TestStrategyNames(t *testing.T) {
 		}
 	}
 	for j := backoff.ProportionalJitter; !strings.HasPrefix(j.String(), "Jitter("); j++ {
-		require.Contains(t, colours, j.String())
+		if colours[j.String()] == "" {
+			t.Errorf("add %v to the names and the colours in strategy.go", j)
+		}
+		for file, strategies := range map[string][]strategy{"contention.go": contention, "outage.go": outageStrategies()} {
+			if !slices.ContainsFunc(strategies, func(s strategy) bool { return s.name == j.String() }) {
+				t.Errorf("add %v to the strategies in %s", j, file)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,4 @@
-//go:build go1.25
-
-package backoff_test
+package docs_test
 
 import (
 	"errors"
