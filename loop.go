@@ -11,8 +11,8 @@ import (
 const minTurn = 100 * time.Millisecond
 
 // loop is what [Retry], [Attempts] and [Ticker] do between two attempts: decide whether there is a
-// next one, and wait for it. It is small, so that a goroutine that waits in it stays within the 2 KB
-// of stack that it starts with.
+// next one, and wait for it. Its methods keep little on the stack, so that a goroutine that waits in
+// them stays within the 2 KB that it starts with.
 type loop struct {
 	policy BackOff         // nil until there is something to end
 	ctx    context.Context // the policy's outermost, or the background
@@ -26,7 +26,8 @@ type loop struct {
 	begun  bool            // the retry that was decided on last has started
 }
 
-// start begins what follows the first failure.
+// start begins what follows the first failure. It is not called before that: most calls succeed at the
+// first attempt, and then no policy remembers anything.
 func (l *loop) start(b BackOff) {
 	l.policy, l.ctx = b, context.Background()
 	for p := range chain(b) {
@@ -39,6 +40,7 @@ func (l *loop) start(b BackOff) {
 
 // end makes the policies of this package forget what they remembered for the loop. It is deferred, so
 // that it runs on every way out: a panic or a Goexit in the operation, in notify or in a policy too.
+// Nothing may reach the next loop over the same policy, or a caller of it by hand.
 func (l *loop) end() {
 	if l.system != nil {
 		l.system.Stop()
@@ -53,7 +55,7 @@ func (l *loop) end() {
 // next waits for the next attempt. It returns nil when that is to be made, otherwise the error with
 // which the loop gives up. last is the error of the attempt that failed.
 func (l *loop) next(last error) error {
-	// A permanent error comes first: nothing is asked, and so nothing is paid for, in vain.
+	// A permanent error comes first: no policy is asked, and so no budget pays, for nothing.
 	if err, ok := permanent(last); ok {
 		return err
 	}
@@ -61,11 +63,14 @@ func (l *loop) next(last error) error {
 	if e, ok := asType[*RetryAfterError](last); ok {
 		floor = e.Duration // a negative one has no effect
 	}
+	// One round is enough but for a budget that makes retries wait. It pays at the end of the wait and
+	// not before it, so that what it has goes to those that can start now.
 	for l.begun, l.unpaid = false, false; ; l.unpaid = true {
 		wait, err := l.decide(floor, last)
 		if err != nil {
 			return err
 		}
+		// notify comes after every reason to give up, so that it is called for waits that really start.
 		if l.notify != nil {
 			l.notify(last, wait)
 		}
@@ -85,25 +90,27 @@ func (l *loop) next(last error) error {
 // decide returns the wait before the next attempt, or the error with which the loop gives up. The wait
 // is at least floor, which a server has asked for.
 func (l *loop) decide(floor time.Duration, last error) (time.Duration, error) {
+	// The policies hear of the floor before they are asked, not through the answer: NextBackOff has no
+	// parameter, and one of a user's may stand between.
 	for p := range chain(l.policy) {
 		if p, ok := p.(participant); ok {
 			p.decide(floor)
 		}
 	}
 	wait := l.policy.NextBackOff()
-	// The context is asked after the policy, which may have ended it, and before the policy's answer
-	// counts: a policy with a context stops because of it.
+	// The context is asked after the policy, which may have ended it, and before the answer counts: a
+	// policy with a context that is done answers with a stop, and the context is the reason.
 	if l.ctx.Err() != nil {
 		return 0, l.giveUp(last)
 	}
 	if wait < 0 {
 		return 0, l.stopError(last)
 	}
-	wait = max(wait, floor)
+	wait = max(wait, floor) // not every policy knows the floor
 	if l.unpaid {
 		wait = max(wait, minTurn)
 	}
-	// The deadline is compared with the wait that will really be made, so it comes last.
+	// The deadline is compared with the wait that would really start, so this comes last.
 	if l.refuses(wait, floor) {
 		cause := errors.New("next attempt in " + wait.String() + " would be too late")
 		return 0, newContextError(context.DeadlineExceeded, cause, last)
@@ -127,11 +134,16 @@ func (l *loop) refuses(wait, floor time.Duration) bool {
 }
 
 // wait waits for d. It returns false if something has ended the wait, or it could not start.
+//
+// It takes the cheapest way that the case allows: no timer for a zero wait, no channel where nothing can
+// end the wait, otherwise one timer for all waits of the loop. (Since Go 1.23 a timer can be reset
+// without being drained.)
 func (l *loop) wait(d time.Duration) bool {
 	var c <-chan time.Time
 	done := l.ctx.Done()
 	switch {
-	case l.timer != nil: // for zero waits too: a test's Timer may count them
+	case l.timer != nil:
+		// For zero waits too: a test's Timer may count them, or let the loop go on step by step.
 		l.timer.Start(d)
 		if c = l.timer.C(); c == nil {
 			return false
@@ -141,7 +153,7 @@ func (l *loop) wait(d time.Duration) bool {
 			runtime.Gosched() // its one thread would never see the context end
 		}
 		return true
-	case done == nil && l.quit == nil: // nothing can end the wait, so it needs no channel
+	case done == nil && l.quit == nil:
 		time.Sleep(d)
 		return true
 	case l.system == nil:
@@ -157,9 +169,11 @@ func (l *loop) wait(d time.Duration) bool {
 			*l.tick = now
 		}
 		return true
-	case <-done: // which counts even if the context of a user's has no Err then
+	case <-done:
 	case <-l.quit:
 	}
+	// A done channel ends the loop even if Err is nil, as in a context that a user has written: to go
+	// on would be a loop without waits.
 	return false
 }
 

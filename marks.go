@@ -20,7 +20,8 @@ func permanent(err error) (error, bool) {
 			return errors.New(mark.Error()), true // of a mark that marks nothing
 		}
 	}
-	// Those below cannot come off without taking the errors above them apart, so they are hidden.
+	// Those below cannot come off without taking the errors above them apart, so they are hidden. An
+	// error that was hidden once says here that it has no mark, so k nested loops cost O(k).
 	if _, ok := asType[*PermanentError](err); ok {
 		err = &unmarked{err}
 	}
