@@ -32,6 +32,26 @@ func main() {
 }
 `
 
+// alone is one whose dependency alone uses v4.
+const alone = `package main
+
+import (
+	"errors"
+	"fmt"
+
+	"example.org/dependency"
+)
+
+func main() {
+	calls := 0
+	err := dependency.Retry(func() error {
+		calls++
+		return errors.New("gone")
+	})
+	fmt.Println(calls, err)
+}
+`
+
 const dependency = `package dependency
 
 import "github.com/cenkalti/backoff/v4"
@@ -41,31 +61,32 @@ func Retry(f func() error) error {
 }
 `
 
-// The steps from v4 work as they stand on the page. Without the last of them, a mark that the program
-// makes does not stop the dependency's loop.
+// The steps of the page work as written. In a program that has both names, a mark that it makes does
+// not stop its dependency's loop unless cenkalti/ replaces v4.
 func TestMigratingSteps(t *testing.T) {
 	_, page, _ := strings.Cut(read(t, "docs/migrating.md"), "## From v4\n")
 	page, _, _ = strings.Cut(page, "## Projects tried")
-	var steps []string
-	for _, block := range regexp.MustCompile(`(?m)(?:^(?:   )?    \S.*\n)+`).FindAllString(page, -1) {
-		steps = append(steps, block)
+	steps := regexp.MustCompile(`(?m)(?:^(?:   )?    \S.*\n)+`).FindAllString(page, -1)
+	require.Len(t, steps, 5)
+	add, imports, tidy, replace := steps[0], steps[1], steps[2], steps[4]
+	const raise = "go mod edit -go=1.23"
+	for _, command := range []string{raise, "go mod tidy", "go mod vendor", "go work use"} {
+		require.Contains(t, page, "`"+command+"`")
 	}
-	require.Len(t, steps, 6)
-	raise, add, imports, tidy, replace := steps[0], steps[1], steps[2], steps[3], steps[5]
 
 	repository, err := filepath.Abs("..")
 	require.NoError(t, err)
 	for _, test := range []struct {
-		goLine         string
-		old            bool // the go line is to be raised
-		prepare, after string
+		goLine           string
+		without          string // what the program needs if its dependency alone uses v4
+		prepare, finally string
 	}{
-		{goLine: "1.13", old: true},
-		{goLine: "1.18", old: true},
-		{goLine: "1.22", old: true},
-		{goLine: "1.23"},
-		{goLine: "1.18", old: true, prepare: "go mod vendor", after: "go mod vendor"},
-		{goLine: "1.22", old: true, prepare: "go work init .\n go work edit -go=1.22", after: "go work use"},
+		{"1.13", raise + " && go mod tidy", "", ""},
+		{"1.18", raise, "", ""},
+		{"1.22", raise, "", ""},
+		{"1.23", "", "", ""},
+		{"1.18", raise, "go mod vendor", "go mod vendor"},
+		{"1.22", raise, "go work init && go work edit -go=1.22 -use=.", "go work use"},
 	} {
 		folder := t.TempDir()
 		write := func(name, text string) {
@@ -74,31 +95,33 @@ func TestMigratingSteps(t *testing.T) {
 			require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o777))
 			require.NoError(t, os.WriteFile(name, []byte(text), 0o666))
 		}
-		shell := func(commands ...string) string {
+		shell := func(program string, commands ...string) string {
 			t.Helper()
 			command := exec.Command("bash", "-euc", strings.Join(commands, "\n"))
-			command.Dir = filepath.Join(folder, "program")
+			command.Dir = filepath.Join(folder, program)
 			command.Env = append(os.Environ(), "GOWORK=", "GOFLAGS=")
 			output, err := command.CombinedOutput()
 			require.NoError(t, err, "go %s: %s\n%s", test.goLine, command, output)
 			return string(output)
 		}
 		require.NoError(t, os.Symlink(repository, filepath.Join(folder, "backoff")))
-		const requireV4 = "\n\nrequire github.com/cenkalti/backoff/v4 v4.3.0\n"
-		write("dependency/go.mod", "module example.org/dependency\n\ngo 1.18"+requireV4)
+		write("dependency/go.mod", "module example.org/dependency\n\ngo 1.18\n\nrequire github.com/cenkalti/backoff/v4 v4.3.0\n")
 		write("dependency/dependency.go", dependency)
-		write("program/go.mod", "module program\n\ngo "+test.goLine+requireV4+
-			"\nrequire example.org/dependency v1.0.0\n\nreplace example.org/dependency => ../dependency\n")
-		write("program/main.go", before)
-		shell("go mod tidy", test.prepare)
-		require.Equal(t, "1 gone\n", shell("go run ."))
-
-		if test.old {
-			shell(raise)
+		for program, source := range map[string]string{"both": before, "alone": alone} {
+			write(program+"/go.mod", "module program\n\ngo "+test.goLine+
+				"\n\nrequire example.org/dependency v1.0.0\n\nreplace example.org/dependency => ../dependency\n")
+			write(program+"/main.go", source)
+			shell(program, "go mod tidy", test.prepare)
 		}
-		shell(add, imports, tidy, test.after)
-		require.Equal(t, "6 gone\n", shell("go run ."), "two sets of types")
-		shell(replace, test.after)
-		require.Equal(t, "1 gone\n", shell("go run .", "go vet ."), "one set of types")
+		const use = "go run ."
+		require.Equal(t, "1 gone\n", shell("both", use))
+		shell("both", add, imports, tidy, test.finally)
+		require.Equal(t, "6 gone\n", shell("both", use), "two sets of types")
+		shell("both", replace, test.finally)
+		require.Equal(t, "1 gone\n", shell("both", use), "one set of types")
+
+		shell("alone", add, replace, test.without, test.finally)
+		require.Equal(t, "6 gone\n", shell("alone", use))
+		require.Contains(t, shell("alone", "go list -m -f '{{.Replace}}' github.com/cenkalti/backoff/v4"), "cenkalti")
 	}
 }
