@@ -71,7 +71,7 @@ func TestMigratingSteps(t *testing.T) {
 	add, imports, tidy, replace := steps[0], steps[1], steps[2], steps[4]
 	const raise = "go mod edit -go=1.23"
 	for _, command := range []string{raise, "go mod tidy", "go mod vendor", "go work use"} {
-		require.Contains(t, page, "`"+command+"`")
+		require.True(t, strings.Contains(page, "`"+command+"`"), "docs/migrating.md does not show %s", command)
 	}
 
 	repository, err := filepath.Abs("..")
