@@ -18,16 +18,16 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 //	}
 //
 // Everything that Retry promises holds here too. When the loop gives up, *err is the error that Retry
-// would return. The attempts are numbered from 1; the first comes at once. Ranging again starts over.
+// would return. The attempts are numbered from 1; the first comes immediately. Ranging again starts over.
 //
 // The body may leave the loop early, by break, return, goto or panic. *err stays what the body made
-// it and counts as the attempt's outcome, also in a later pass that the body leaves at once.
+// it and counts as the attempt's outcome, also in a later pass that the body leaves immediately.
 //
-// A body that never sets *err, perhaps because it declares an err of its own, must not pass for a
-// success: *err holds an error of this package until the body sets it, and the loop panics if it
-// still does after the first pass. If the body leaves the first pass before setting *err, its former
-// value is restored (not in a copy that is already returned). In later passes *err is the last
-// attempt's error until the body sets it.
+// A body that never sets *err, perhaps because it declares an err of its own, is not treated as a
+// success: *err holds a placeholder until the body sets it, and the loop panics if it still does
+// after the first pass. If the body leaves the first pass before setting *err, its former value is
+// restored (an unnamed result that was already evaluated keeps the placeholder). In later passes *err
+// is the last attempt's error until the body sets it.
 //
 // A nil b means [NewExponentialBackOff]. A nil err panics. No two loops may use b at once.
 func Attempts(b BackOff, err *error) iter.Seq[int] {
@@ -72,12 +72,8 @@ func attempts(b BackOff, err *error, yield func(int) bool) {
 			l.start(b)
 		}
 		observe(b, *err)
-		wait, stop := l.next(*err)
-		if stop == nil {
-			stop = l.wait(wait, *err)
-		}
-		if stop != nil {
-			*err = stop
+		if final := l.next(*err); final != nil {
+			*err = final
 			return
 		}
 		inBody = true

@@ -179,7 +179,7 @@ func TestAttemptsLeaveLater(t *testing.T) {
 	}
 	require.NoError(t, err)
 	require.Equal(t, []string{"failed", "asked", "<nil>"}, l.log)
-	require.Equal(t, backoff.DefaultBudgetCapacity, budget.Tokens())
+	require.Equal(t, 25, budget.Tokens())
 }
 
 // In later passes err is the last attempt's error until the body sets it. A body that does not set
@@ -324,7 +324,7 @@ func TestAttemptsUnset(t *testing.T) {
 
 // A body that puts the first pass's error back has not set err. The loop ends like any other.
 func TestAttemptsUnsetLater(t *testing.T) {
-	budget := &backoff.Budget{}
+	budget := &backoff.Budget{Capacity: 500}
 	for range 10 {
 		budget.Withdraw()
 	}
@@ -345,7 +345,7 @@ func TestAttemptsUnsetLater(t *testing.T) {
 
 // A body that leaves the first pass at once has cost nothing, and nothing is returned.
 func TestAttemptsLeaveUnset(t *testing.T) {
-	budget := new(backoff.Budget)
+	budget := &backoff.Budget{Capacity: 500}
 	require.True(t, budget.Withdraw())
 	var err error
 	for range backoff.Attempts(backoff.WithBudget(&backoff.ZeroBackOff{}, budget), &err) {

@@ -14,21 +14,22 @@
 //   - [Attempts] is the loop as a range statement, without a callback.
 //   - [NewTicker] delivers the attempts on a channel, for select loops.
 //
-// [WithContext], [WithMaxRetries], [WithRetryIf] and [WithBudget] set limits; [WithStopCause] names one.
+// [WithContext], [WithMaxRetries], [WithRetryIf] and [WithBudget] set limits. [WithBudgetWait] makes
+// retries wait their turn. [WithStopCause] adds an error that says which limit was hit.
 //
 // # Choosing a policy
 //
-// Start with the default, [NewExponentialBackOff], and a context. Keep some jitter wherever many
-// clients can fail at the same moment. Retry at one layer only, and mark an error that will not go
-// away as [Permanent]. Where retries can keep an overloaded service down, share a [Budget] whose
-// Capacity suits the process. The page docs/choosing.md has the figures.
+// Where somebody waits for the result, make two or three retries with a deadline and a shared [Budget].
+// Work that can wait uses [WithBudgetWait] instead. Keep some jitter wherever many clients can fail at
+// the same moment. Retry at one layer only, and mark an error that will not go away as [Permanent]. The
+// page docs/choosing.md has the figures.
 //
 // # Cancellation
 //
 // Give the policy a context with [WithContext]. Once the context is done, a wait is cut short and the
-// operation is not called again; only the first call is always made. [Retry] and [Attempts] also
-// refuse a wait that would outlast the context's deadline; see Retry for the first wait. A running
-// operation is not interrupted: pass it the same context.
+// operation is not called again; the first call is made even if the context is already done. [Retry]
+// and [Attempts] also refuse a wait that would outlast the context's deadline; see Retry for the first
+// wait. A running operation is not interrupted: pass it the same context.
 //
 // # Errors
 //
@@ -41,15 +42,16 @@
 //
 // [ZeroBackOff], [StopBackOff], [ConstantBackOff] and [Budget] are safe for concurrent use. Every
 // other policy and every decorator holds the state of one loop; give each running loop its own.
-// Consecutive loops may reuse one, since each begins with Reset. Only a Ticker starts a goroutine.
+// Consecutive loops may reuse one, since each starts with Reset. Only a Ticker starts a goroutine.
 //
 // # Writing a policy or a decorator
 //
 // A policy implements NextBackOff and Reset. If it adapts to the outcome of attempts, it also
 // implements [BackOffObserver]. A decorator should have a method Unwrap() BackOff that returns what it
-// wraps. Without it, the end of a context below is noticed only after the wait, and the error does not
-// match the context's; observers, WithRetryIf, budgets and stop causes below are not told what happens;
-// and an [ExponentialBackOff] below knows neither of a [RetryAfterError] nor of the loop (see its Stop).
+// wraps; up to 1,000 of them are looked through. Without Unwrap, the end of a context below is noticed
+// only after the wait and one more call, and the error does not match the context's. Observers,
+// WithRetryIf, budgets and stop causes below do not see the outcomes. An [ExponentialBackOff] below
+// ignores a [RetryAfterError] and does not know that it is in a loop (see its Stop).
 //
 //	type logged struct{ backoff.BackOff }
 //
@@ -141,11 +143,11 @@ func (b *LinearBackOff) NextBackOff() time.Duration {
 	if b.Interval < 0 {
 		return Stop
 	}
-	limit := b.MaxInterval
-	if limit <= 0 {
-		limit = math.MaxInt64
+	longest := b.MaxInterval
+	if longest <= 0 {
+		longest = math.MaxInt64
 	}
-	b.last += min(b.Interval, limit-b.last)
+	b.last += min(b.Interval, longest-b.last)
 	return b.last
 }
 

@@ -12,21 +12,152 @@ import (
 	"example.com/backoff"
 )
 
+// manual is a Clock that a test sets.
+type manual struct{ now time.Time }
+
+func (m *manual) Now() time.Time          { return m.now }
+func (m *manual) advance(d time.Duration) { m.now = m.now.Add(d) }
+
+// succeeding deposits n times a second for as long as d.
+func succeeding(budget *backoff.Budget, clock *manual, n int, d time.Duration) {
+	for range n * int(d.Seconds()) {
+		clock.advance(time.Second / time.Duration(n))
+		budget.Deposit()
+	}
+}
+
+// spend withdraws as often as the budget pays.
+func spend(budget *backoff.Budget) (retries int) {
+	for budget.Withdraw() {
+		retries++
+	}
+	return retries
+}
+
+// A new bucket pays for five retries, and time alone for none.
 func TestBudgetZero(t *testing.T) {
-	var budget backoff.Budget
-	require.Equal(t, 500, budget.Tokens())
-	budget.Deposit()
-	require.Equal(t, 500, budget.Tokens(), "never above capacity")
-	require.True(t, budget.Withdraw())
-	require.Equal(t, 495, budget.Tokens())
-	budget.Deposit()
-	require.Equal(t, 496, budget.Tokens())
+	for name, clock := range map[string]backoff.Clock{"nil": nil, "SystemClock": backoff.SystemClock, "manual": &manual{}} {
+		t.Run(name, func(t *testing.T) {
+			budget := &backoff.Budget{Clock: clock}
+			budget.Deposit()
+			require.Equal(t, 25, budget.Tokens(), "no more than a full bucket")
+			require.Equal(t, 5, spend(budget))
+			require.Zero(t, budget.Tokens())
+			if clock, ok := clock.(*manual); ok {
+				for _, idle := range []time.Duration{time.Second, time.Minute, time.Hour, math.MaxInt64} {
+					clock.advance(idle)
+					require.Zero(t, budget.Tokens(), idle)
+				}
+				clock.now = time.Time{}.Add(-time.Hour) // it steps back
+				require.Zero(t, budget.Tokens())
+			}
+			for range 5 {
+				budget.Deposit()
+			}
+			require.Equal(t, 1, spend(budget), "five successes pay for one")
+		})
+	}
+}
+
+// A full bucket pays for about as many retries as there were successes in three seconds.
+func TestBudgetSize(t *testing.T) {
+	for _, n := range []int{20, 100, 1000} {
+		clock := &manual{}
+		budget := &backoff.Budget{Clock: clock}
+		succeeding(budget, clock, n, 30*time.Second)
+		require.InEpsilon(t, 5*3*n, budget.Tokens(), 0.02)
+
+		for range 10 { // a Clock that steps back ages nothing
+			clock.advance(-time.Second)
+			require.InEpsilon(t, 5*3*n, budget.Tokens(), 0.02)
+		}
+		clock.advance(3 * time.Second)
+		require.InEpsilon(t, 5*3*float64(n)/math.E, budget.Tokens(), 0.02)
+		clock.advance(20 * time.Second)
+		require.Equal(t, 25, budget.Tokens(), "23 seconds without a success")
+	}
+	clock := &manual{}
+	budget := &backoff.Budget{Clock: clock}
+	for range 10 {
+		clock.advance(time.Minute)
+		budget.Deposit()
+		require.Equal(t, 25, budget.Tokens())
+	}
+}
+
+// What was spent beyond the floor is forgotten at the floor, and only there.
+func TestBudgetDebt(t *testing.T) {
+	clock := &manual{}
+	budget := &backoff.Budget{Clock: clock}
+	succeeding(budget, clock, 100, 30*time.Second)
+	require.InDelta(t, 300, spend(budget), 5)
+	clock.advance(3 * time.Second)
+	require.Zero(t, budget.Tokens())
+	succeeding(budget, clock, 100, 3*time.Second)
+	require.Zero(t, budget.Tokens(), "the bucket has shrunk and grown again: the debt has stayed")
+
+	clock.advance(time.Minute)
+	require.Zero(t, budget.Tokens())
+	succeeding(budget, clock, 100, 3*time.Second)
+	require.InDelta(t, 5*190, budget.Tokens(), 50, "it would still be far below zero")
+}
+
+// A success after a retry counts for the bucket's size as one at the first attempt does, and returns
+// what the retry cost.
+func TestBudgetRetrySuccess(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		clock := &manual{}
+		budget := &backoff.Budget{Clock: clock}
+		for range 1000 {
+			clock.advance(10 * time.Millisecond)
+			operation, _ := failing(1)
+			require.NoError(t, retry(operation, backoff.WithBudget(&backoff.ZeroBackOff{}, budget)))
+		}
+		require.InEpsilon(t, 5*3*100, budget.Tokens(), 0.05)
+	})
+}
+
+// Random scripts agree with a model that keeps the time of every success.
+func TestBudgetModel(t *testing.T) {
+	random := seeded()
+	for range 200 {
+		clock := &manual{}
+		cost, refund := 1+random.IntN(20), 1+random.IntN(4)
+		budget := &backoff.Budget{Clock: clock, RetryCost: cost, SuccessRefund: refund}
+		var successes []time.Time
+		spent := 0
+		for range 500 {
+			clock.advance(time.Duration(random.Int64N(1 << (10 + random.IntN(25)))))
+			sum := 0.0
+			for _, at := range successes {
+				sum += math.Exp(-clock.now.Sub(at).Seconds() / 3)
+			}
+			full := int(max(5, sum) * float64(cost))
+			if sum <= 5 {
+				spent = min(spent, full)
+			}
+			require.InDelta(t, max(0, full-spent), budget.Tokens(), 1)
+			if random.IntN(3) > 0 {
+				budget.Deposit()
+				successes = append(successes, clock.now)
+				spent = max(0, spent-refund)
+				continue
+			}
+			ok := budget.Withdraw()
+			if margin := full - spent - cost; margin > 1 || margin < -1 {
+				require.Equal(t, margin > 0, ok)
+			}
+			if ok {
+				spent += cost
+			}
+		}
+	}
 }
 
 // The retry quota of the AWS SDKs: 500 tokens at 5 a retry, 1 for a success at the first attempt.
 func TestBudgetQuota(t *testing.T) {
 	eachLoop(t, func(t *testing.T, retry retry) {
-		budget := new(backoff.Budget)
+		budget := &backoff.Budget{Capacity: 500}
 		run := func(failures int) (calls int, err error) {
 			operation, n := failing(failures)
 			err = retry(operation, backoff.WithBudget(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 1), budget))
@@ -66,7 +197,7 @@ func TestBudgetReuse(t *testing.T) {
 	for name, first := range map[string]error{"success": nil, "failure": errFailed, "permanent": backoff.Permanent(errFailed)} {
 		t.Run(name, func(t *testing.T) {
 			eachLoop(t, func(t *testing.T, retry retry) {
-				budget := new(backoff.Budget)
+				budget := &backoff.Budget{Capacity: 500}
 				b := backoff.WithBudget(&backoff.StopBackOff{}, budget)
 				for budget.Withdraw() {
 				}
@@ -125,7 +256,7 @@ func TestBudgetUncharged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachLoop(t, func(t *testing.T, retry retry) {
-				budget := new(backoff.Budget)
+				budget := &backoff.Budget{Capacity: 500}
 				for range 100 {
 					var b backoff.BackOff = &backoff.ZeroBackOff{}
 					switch name {
@@ -140,7 +271,7 @@ func TestBudgetUncharged(t *testing.T) {
 					require.Equal(t, 1, *calls)
 					cancel()
 				}
-				require.Equal(t, backoff.DefaultBudgetCapacity, budget.Tokens())
+				require.Equal(t, 500, budget.Tokens())
 			})
 		})
 	}
@@ -160,7 +291,7 @@ func (e ending) NextBackOff() time.Duration {
 
 // A Timer without a channel, or whose wait the context ends, makes no retry.
 func TestBudgetTimer(t *testing.T) {
-	budget := new(backoff.Budget)
+	budget := &backoff.Budget{Capacity: 500}
 	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
 	operation, _ := failing(-1)
 	require.Same(t, errFailed, backoff.RetryNotifyWithTimer(operation, b, nil, new(nilTimer)))
@@ -201,7 +332,7 @@ func TestBudgetByHand(t *testing.T) {
 	require.Equal(t, []time.Duration{1, 1, backoff.Stop, backoff.Stop}, draws(b, 4))
 	require.Equal(t, 2, budget.Tokens())
 
-	budget = new(backoff.Budget)
+	budget = &backoff.Budget{Capacity: 500}
 	o := backoff.WithBudget(backoff.NewConstantBackOff(1), budget).(backoff.BackOffObserver)
 	for range 3 {
 		o.Observe(errFailed)
@@ -248,7 +379,7 @@ func TestBudgetBefore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachLoop(t, func(t *testing.T, retry retry) {
-				budget := new(backoff.Budget)
+				budget := &backoff.Budget{Capacity: 500}
 				for budget.Tokens() > 200 {
 					budget.Withdraw()
 				}
@@ -274,7 +405,7 @@ func (p panicking) NextBackOff() time.Duration {
 
 // A notify that panics gets the cost back: the retry was not begun.
 func TestBudgetNotifyPanic(t *testing.T) {
-	budget := new(backoff.Budget)
+	budget := &backoff.Budget{Capacity: 500}
 	require.Panics(t, func() {
 		_ = backoff.RetryNotify(func() error { return errFailed }, backoff.WithBudget(&backoff.ZeroBackOff{}, budget),
 			func(error, time.Duration) { panic("boom") })
@@ -297,7 +428,7 @@ func TestBudgetOverridden(t *testing.T) {
 
 // An operation, or notify, that resets the policy of its own loop loses no token.
 func TestBudgetReset(t *testing.T) {
-	budget := new(backoff.Budget)
+	budget := &backoff.Budget{Capacity: 500}
 	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
 	calls := 0
 	require.NoError(t, backoff.Retry(func() error {
@@ -325,12 +456,14 @@ func TestBudgetFields(t *testing.T) {
 	}{
 		"small":              {&backoff.Budget{Capacity: 7, RetryCost: 2, SuccessRefund: 3}, 7, 3, 4},
 		"capacity negative":  {&backoff.Budget{Capacity: -1}, 0, 0, 0},
-		"cost negative":      {&backoff.Budget{RetryCost: -1}, 500, 1000, 500},
-		"refund negative":    {&backoff.Budget{SuccessRefund: -1}, 500, 100, 0},
+		"cost negative":      {&backoff.Budget{RetryCost: -1}, 0, 1000, 0},
+		"refund negative":    {&backoff.Budget{SuccessRefund: -1}, 25, 5, 0},
 		"refund too large":   {&backoff.Budget{Capacity: 10, SuccessRefund: math.MaxInt}, 10, 2, 10},
 		"cost too large":     {&backoff.Budget{Capacity: 10, RetryCost: 11}, 10, 0, 10},
 		"the last token":     {&backoff.Budget{Capacity: 1, RetryCost: 1}, 1, 1, 1},
 		"cost is all":        {&backoff.Budget{Capacity: 10, RetryCost: 10}, 10, 1, 1},
+		"cost alone":         {&backoff.Budget{RetryCost: 14}, 70, 5, 1},
+		"cost alone, large":  {&backoff.Budget{RetryCost: math.MaxInt}, math.MaxInt64 / 5 * 5, 0, math.MaxInt64 / 5 * 5},
 		"as large as can be": {&backoff.Budget{Capacity: math.MaxInt, RetryCost: math.MaxInt}, math.MaxInt, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -369,7 +502,7 @@ func TestBudgetContention(t *testing.T) {
 	require.Equal(t, goroutines*rounds/2*2, budget.Tokens())
 }
 
-// From a bucket for a hundred thousand retries, 64 goroutines together get exactly as many.
+// From a bucket for 100,000 retries, 64 goroutines together get exactly as many.
 func TestBudgetOverdraft(t *testing.T) {
 	budget := &backoff.Budget{Capacity: 500_004}
 	var group sync.WaitGroup

@@ -13,6 +13,10 @@ const maxChain = 1000
 func chain(b BackOff) iter.Seq[BackOff] {
 	return func(yield func(BackOff) bool) {
 		for n := 0; b != nil && n < maxChain && yield(b); n++ {
+			switch b.(type) {
+			case *ExponentialBackOff, *ConstantBackOff, *LinearBackOff, *ZeroBackOff, *StopBackOff:
+				return // they wrap nothing; to know it halves the time of a walk
+			}
 			d, ok := b.(interface{ Unwrap() BackOff })
 			if !ok {
 				return
@@ -22,18 +26,14 @@ func chain(b BackOff) iter.Seq[BackOff] {
 	}
 }
 
-// participant is a policy of this package that takes part in a loop's decision to retry.
+// participant is a policy of this package that remembers something between a failure and the retry.
 type participant interface {
-	// decide is called after a failed attempt, before NextBackOff. The loop will wait for at least
-	// floor; a policy that knows it can spread clients above it.
+	// decide is called after a failed attempt, before each NextBackOff. The loop will wait for at
+	// least floor; a policy that knows it can spread clients above it.
 	decide(floor time.Duration)
 
-	// stopped returns why the policy has stopped, or outer if it has no reason to give, and whether
-	// it was answered with a wait from below.
-	stopped(outer error) (reason error, passed bool)
-
 	// end is called when the loop ends. The policy forgets what it remembered for the loop. begun
-	// says whether the retry that was decided on last has begun.
+	// says whether the retry that was decided on last has started.
 	end(begun bool)
 }
 
@@ -42,20 +42,34 @@ type decorator struct{ BackOff }
 
 func (d *decorator) Unwrap() BackOff { return d.BackOff }
 
-// limit is a decorator that may stop a loop by its own rule. It notes how the policy below has
-// answered, since a user's decorator may turn a wait into a stop, or a stop into a wait.
+// limit is a decorator that may stop a loop by its own rule.
 type limit struct {
 	decorator
-	saidStop, saidWait bool // in this decision
+	reason error // why the last answer was to stop, if there is more to say than that
 }
 
-func newLimit(b BackOff) limit                     { return limit{decorator: decorator{orDefault(b)}} }
-func (l *limit) decide(time.Duration)              { l.saidStop, l.saidWait = false, false }
-func (l *limit) stopped(outer error) (error, bool) { return outer, l.saidWait }
-func (l *limit) end(bool)                          {}
+func newLimit(b BackOff) limit        { return limit{decorator: decorator{orDefault(b)}} }
+func (l *limit) decide(time.Duration) { l.reason = nil }
+func (l *limit) end(bool)             {}
+func (l *limit) stopReason() error    { return l.reason }
 
+// NextBackOff asks the policy below. The reason of a stop travels up with the answer. A wait clears it:
+// a user's decorator may have turned the stop into that wait.
 func (l *limit) NextBackOff() time.Duration {
 	wait := l.BackOff.NextBackOff()
-	l.saidStop, l.saidWait = wait < 0, wait >= 0
+	l.reason = nil
+	if wait < 0 {
+		l.reason = stopReason(l.BackOff)
+	}
 	return wait
+}
+
+// stopReason returns the reason of the outermost limit in b, which has just answered with a stop.
+func stopReason(b BackOff) error {
+	for p := range chain(b) {
+		if p, ok := p.(interface{ stopReason() error }); ok {
+			return p.stopReason()
+		}
+	}
+	return nil
 }

@@ -336,16 +336,13 @@ func TestRetryIfContext(t *testing.T) {
 	})
 }
 
-func TestRetryIfReset(t *testing.T) {
+func TestRetryIfByHand(t *testing.T) {
 	inner := waits(1, 2)
 	b := backoff.WithRetryIf(inner, func(error) bool { return false })
 	b.(backoff.BackOffObserver).Observe(errFailed)
 	require.Equal(t, backoff.Stop, b.NextBackOff())
 	require.Zero(t, inner.next, "the policy below is not asked")
 	b.(backoff.BackOffObserver).Observe(nil)
-	require.EqualValues(t, 1, b.NextBackOff())
-	b.(backoff.BackOffObserver).Observe(errFailed)
-	b.Reset()
 	require.EqualValues(t, 1, b.NextBackOff())
 }
 

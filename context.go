@@ -17,11 +17,12 @@ type BackOffContext interface {
 // further attempt. [Retry] and [Attempts] also refuse a wait that would outlast ctx's deadline; see
 // Retry. A [Ticker] does not.
 //
-// If b is itself the result of WithContext, its context is replaced. Of several contexts in a chain a
-// loop waits on the outermost; the others, once done, only make b return [Stop].
+// If b is itself the result of WithContext, its context is replaced. With several contexts in a chain,
+// the outermost interrupts waits; the others, once done, only make b return [Stop].
 //
-// A nil b means [NewExponentialBackOff]. A nil ctx panics. The result holds the state of one loop. It
-// may be a part of b, which then keeps ctx; two goroutines must not give b to WithContext at once.
+// A nil b means [NewExponentialBackOff]. A nil ctx panics. The result holds the state of one loop. If b
+// is the result of WithMaxRetries, the context is stored in it: two goroutines must not give the same
+// b to WithContext at once.
 func WithContext(b BackOff, ctx context.Context) BackOffContext {
 	if ctx == nil {
 		panic("backoff: WithContext called with a nil context")

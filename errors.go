@@ -9,7 +9,7 @@ import (
 )
 
 // PermanentError marks an error that must not be retried. If an operation returns one, or an error
-// that wraps one, a loop gives up at once and returns the error without the mark. Use [Permanent] to
+// that wraps one, a loop gives up and returns the error without the mark. Use [Permanent] to
 // make one. It is safe for concurrent use as long as it does not change.
 type PermanentError struct {
 	// Err is the marked error. A nil Err still counts as a failure.
@@ -60,9 +60,10 @@ func equal(a, b error) (same bool) {
 // that [errors.As] finds first counts.
 //
 // [ExponentialBackOff] moves the range of its random wait up to start at Duration; with any other
-// policy the wait is the longer of Duration and the policy's own. A loop gives up at once if Duration
-// would outlast the context's deadline, or if the wait would exceed MaxElapsedTime. Limit what an
-// untrusted server may ask for. The error is safe for concurrent use as long as it does not change.
+// policy the wait is the longer of Duration and the policy's own. A loop gives up immediately if the
+// wait would exceed MaxElapsedTime, or if Duration would outlast the context's deadline (with a custom
+// Timer, and in a Ticker, the deadline is not compared). Limit what an untrusted server may ask for.
+// The error is safe for concurrent use as long as it does not change.
 type RetryAfterError struct {
 	// Err is the cause. It may be nil.
 	Err error
@@ -98,30 +99,29 @@ func (e *RetryAfterError) Unwrap() error { return e.Err }
 // stopError is returned by a loop that its policy has ended for a reason.
 type stopError struct{ reason, last error }
 
-// stopNetError is a stopError whose last error has a method Timeout, as a net.Error has.
-type stopNetError struct {
-	stopError
-	kind
-}
-
 func newStopError(reason, last error) error {
-	e := stopError{withoutMarks(reason), last}
+	e := &stopError{withoutMarks(reason), last}
 	if errors.As(last, new(interface{ Timeout() bool })) {
-		return &stopNetError{e, kind{last}}
+		// Only then: a budget must not make a net.Error of every failure.
+		return &struct {
+			*stopError
+			netError
+		}{e, netError{last}}
 	}
-	return &e
+	return e
 }
 
 func (e *stopError) Error() string   { return line(e.reason, e.last) }
 func (e *stopError) Unwrap() []error { return []error{e.reason, e.last} }
 
 // contextError is returned by a loop that its context has ended, or that refused a wait past the
-// deadline. The last error is only matched: if it were found under an interface too, the result would
-// pass for it, for example with gRPC, which looks for a method GRPCStatus.
+// deadline. It passes for the context's Err. The last error is matched alone: if it were found under
+// an interface too, the result would pass for it, for example with gRPC, which looks for a method
+// GRPCStatus.
 type contextError struct {
-	kind        // the context's Err
-	cause error // its Cause, or why the wait was refused
-	last  error // the operation's
+	netError       // the context's Err
+	cause    error // its Cause, or why the wait was refused
+	last     error // the operation's
 }
 
 // newContextError returns the three errors as one, or err if that is all three already. A nil cause,
@@ -133,34 +133,32 @@ func newContextError(err, cause, last error) error {
 	if equal(err, cause) && equal(err, last) {
 		return err
 	}
-	if equal(cause, last) {
-		last = err // it is found in cause, and not twice
-	}
-	if inner, ok := last.(*contextError); ok && equal(inner.of, err) && equal(inner.cause, cause) {
+	// A loop within a loop over the same context has said all this already.
+	if inner, ok := last.(*contextError); ok && equal(inner.like, err) && equal(inner.cause, cause) {
 		return inner
 	}
-	return &contextError{kind{withoutMarks(err)}, withoutMarks(cause), last}
+	return &contextError{netError{withoutMarks(err)}, withoutMarks(cause), last}
 }
 
-func (e *contextError) Error() string        { return line(e.of, e.cause, e.last) }
-func (e *contextError) Unwrap() []error      { return []error{e.of, e.cause} }
+func (e *contextError) Error() string        { return line(e.like, e.cause, e.last) }
+func (e *contextError) Unwrap() []error      { return []error{e.like, e.cause} }
 func (e *contextError) Is(target error) bool { return errors.Is(e.last, target) }
 
 func (e *contextError) As(target any) bool {
 	return reflect.TypeOf(target).Elem().Kind() != reflect.Interface && errors.As(e.last, target)
 }
 
-// kind makes an error that embeds it a net.Error of the kind that another error is.
-type kind struct{ of error }
+// netError makes an error that embeds it a net.Error, which answers like another error.
+type netError struct{ like error }
 
-func (k kind) Timeout() bool {
+func (e netError) Timeout() bool {
 	var x interface{ Timeout() bool }
-	return errors.As(k.of, &x) && x.Timeout()
+	return errors.As(e.like, &x) && x.Timeout()
 }
 
-func (k kind) Temporary() bool {
+func (e netError) Temporary() bool {
 	var x interface{ Temporary() bool }
-	return errors.As(k.of, &x) && x.Temporary()
+	return errors.As(e.like, &x) && x.Temporary()
 }
 
 // line returns the texts of errs on one line, without repeats.

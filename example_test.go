@@ -656,6 +656,24 @@ func ExampleBudget() {
 	// attempt 3: busy, 0 tokens left
 }
 
+// The budget pays for one retry. The next one waits until a success elsewhere has paid for it.
+func ExampleWithBudgetWait() {
+	budget := &backoff.Budget{Capacity: 5}
+	wait := backoff.WithMaxElapsedTime(0)
+	policy := backoff.WithBudgetWait(backoff.NewExponentialBackOff(wait, backoff.WithInitialInterval(time.Millisecond)), budget)
+	calls := 0
+	err := backoff.RetryNotify(func() error {
+		if calls++; calls < 3 {
+			return errors.New("unavailable")
+		}
+		return nil
+	}, policy, func(error, time.Duration) {
+		budget.Deposit() // another loop has a success
+	})
+	fmt.Println(calls, err)
+	// Output: 3 <nil>
+}
+
 // All loops that call one service share one budget. This service is down. Each loop makes its first
 // call, and the budget pays for four retries in all.
 func ExampleWithBudget() {

@@ -17,9 +17,9 @@ import (
 // interval, not the wait.
 //
 // If an operation failed with a [RetryAfterError], the range of the wait moves up until it starts at
-// the time that the server asked for. So with the default jitter, clients that were told the same time
+// the time that the server asked for. So with the default jitter, clients that received the same time
 // are spread over one interval, half a second at first. To spread them further, make InitialInterval
-// about as long as what servers ask for. The intervals do not change.
+// about as long as the service needs for all of them: clients / capacity. The intervals do not change.
 //
 // With the defaults the first ten are:
 //
@@ -64,9 +64,9 @@ type ExponentialBackOff struct {
 	MaxElapsedTime time.Duration
 
 	// Stop is what NextBackOff returns once a wait would exceed MaxElapsedTime. Zero means the
-	// constant Stop. But if Clock is set, a caller of NextBackOff that is not a loop of this
-	// package gets 0, as in cenkalti/backoff v4; so does a decorator without Unwrap. With a
-	// positive value the loop goes on forever with that wait.
+	// constant Stop. But if Clock is set, calling NextBackOff yourself returns 0, as in
+	// cenkalti/backoff v4; a decorator without Unwrap gets 0 too. With a positive value the loop
+	// goes on forever with that wait.
 	Stop time.Duration
 
 	// Clock measures the elapsed time, which starts over if Clock steps back to before its start.
@@ -85,14 +85,14 @@ type ExponentialBackOff struct {
 	looped  bool          // NextBackOff is called by a loop of this package
 	current time.Duration // the next interval, for DecorrelatedJitter the last wait; 0 after Reset
 	floor   time.Duration // the minimum of the next wait
-	since   time.Duration // now at the start of the elapsed time
-	first   *time.Time    // what now counts from, on a Clock other than SystemClock
+	since   time.Duration // the time on Clock at the start of the elapsed time
+	first   *time.Time    // the first reading of a Clock other than SystemClock
 }
 
 // Reset starts the sequence of intervals and the elapsed time over.
 func (b *ExponentialBackOff) Reset() {
 	b.current, b.first = 0, nil
-	b.since, b.started = b.now(), true
+	b.since, b.started = read(b.Clock, &b.first), true
 }
 
 // NextBackOff returns the next wait and advances the interval, or returns Stop if the wait would end
@@ -102,17 +102,17 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	if b.Rand != nil {
 		random = b.Rand.Uint64()
 	}
-	limit := b.maxInterval()
+	longest := b.maxInterval()
 	interval := b.current
-	if interval == 0 || b.Jitter != DecorrelatedJitter && interval != limit {
-		interval = b.step(limit)
+	if interval == 0 || b.Jitter != DecorrelatedJitter && interval != longest {
+		interval = b.step(longest)
 	}
-	low, width := b.Jitter.window(interval, min(b.initial(), limit), limit, b.RandomizationFactor)
+	low, width := b.Jitter.window(interval, min(b.initial(), longest), longest, b.RandomizationFactor)
 	wait := low + draw(width, random)
 	if b.Jitter == DecorrelatedJitter {
-		wait = min(wait, limit)
+		wait = min(wait, longest)
 		b.current = wait
-		width = min(width, limit-low)
+		width = min(width, longest-low)
 	}
 	if b.floor > low { // the window moves up to start there
 		wait = b.floor + draw(min(width, math.MaxInt64-b.floor), random)
@@ -138,37 +138,22 @@ func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	if !b.started {
 		return 0
 	}
-	now := b.now()
-	if now < b.since { // the Clock has stepped back before the start: start over
-		b.first = nil
-		b.since = b.now()
-		return 0
+	now := read(b.Clock, &b.first)
+	if now < b.since { // the Clock has stepped back to before the start: start over
+		b.since = now
 	}
 	return now - b.since
 }
 
-// now reads the Clock. It counts from epoch on SystemClock, and from the first reading on another.
-func (b *ExponentialBackOff) now() time.Duration {
-	if _, ok := b.Clock.(systemClock); ok || b.Clock == nil {
-		return time.Since(epoch)
-	}
-	now := b.Clock.Now()
-	if b.first == nil {
-		first := now
-		b.first = &first
-	}
-	return now.Sub(*b.first)
-}
-
-// step returns the current interval and advances it. Both are at most limit.
-func (b *ExponentialBackOff) step(limit time.Duration) time.Duration {
+// step returns the current interval and advances it. Both are at most longest.
+func (b *ExponentialBackOff) step(longest time.Duration) time.Duration {
 	if !b.started {
 		b.Reset()
 	}
 	if b.current == 0 {
 		b.current = b.initial()
 	}
-	interval, multiplier := min(b.current, limit), b.Multiplier
+	interval, multiplier := min(b.current, longest), b.Multiplier
 	if multiplier == 0 || math.IsNaN(multiplier) {
 		multiplier = DefaultMultiplier
 	}
@@ -177,8 +162,8 @@ func (b *ExponentialBackOff) step(limit time.Duration) time.Duration {
 	case b.Jitter == DecorrelatedJitter:
 	case interval == 0 || multiplier <= 1:
 		b.current = interval
-	case float64(interval) >= float64(limit)/multiplier || next >= float64(limit):
-		b.current = limit
+	case float64(interval) >= float64(longest)/multiplier || next >= float64(longest):
+		b.current = longest
 	default:
 		b.current = max(interval+1, time.Duration(next)) // rounded down, 1 ns × 1.5 would never grow
 	}
@@ -205,8 +190,6 @@ func (b *ExponentialBackOff) decide(floor time.Duration) {
 		b.floor, b.looped = floor, true
 	}
 }
-
-func (b *ExponentialBackOff) stopped(outer error) (error, bool) { return outer, false }
 
 func (b *ExponentialBackOff) end(bool) {
 	if b != nil {

@@ -169,6 +169,37 @@ func FuzzParseRetryAfter(f *testing.F) {
 	})
 }
 
+// FuzzBudget uses a Budget with arbitrary fields and times. It pays if and only if it has what a retry
+// costs, and it never holds less than nothing.
+func FuzzBudget(f *testing.F) {
+	f.Add(0, 0, 0, []byte{0, 1, 9, 2, 30, 0, 60, 1})
+	f.Add(-1, -1, -1, []byte{1, 0, 255, 1})
+	f.Add(math.MaxInt, math.MaxInt, math.MaxInt, []byte{1, 0, 63, 1})
+	f.Fuzz(func(t *testing.T, capacity, cost, refund int, steps []byte) {
+		clock := &manual{}
+		budget := &backoff.Budget{Capacity: capacity, RetryCost: cost, SuccessRefund: refund, Clock: clock}
+		price := max(0, cost)
+		if cost == 0 {
+			price = backoff.DefaultRetryCost
+		}
+		for _, step := range steps {
+			before := budget.Tokens()
+			require.GreaterOrEqual(t, before, 0)
+			switch {
+			case step == 0:
+				budget.Deposit()
+				require.GreaterOrEqual(t, budget.Tokens(), before)
+			case step == 1:
+				require.Equal(t, before >= price, budget.Withdraw())
+			case step < 128:
+				clock.advance(1 << (step / 2))
+			default:
+				clock.advance(-1 << (step / 4))
+			}
+		}
+	})
+}
+
 // FuzzErrorTree runs a loop over an arbitrary tree of errors. If the tree has a mark, the result has
 // the same text, and matches everything that the tree does but the marks; no mark can be found in it,
 // and it does not stop an outer loop. To search it costs no more than to search
@@ -248,13 +279,17 @@ func requireSame(t *testing.T, want, got error) {
 	require.Equal(t, want, got)
 }
 
-// requireFound requires that errors.As finds a T in result if it does in root and, unless root may have
-// hidden it, the reverse. (Of several, those that wrap a mark come first in result.)
+// requireFound requires that errors.As finds the same T in result as in root. Where root may hide one,
+// what is found in result alone does not count.
 func requireFound[T any](t *testing.T, root, result error, hidden bool) {
 	t.Helper()
-	found := errors.As(root, new(T))
-	if found || !hidden {
-		require.Equal(t, found, errors.As(result, new(T)), "%T", *new(T))
+	var want, got T
+	switch found := errors.As(root, &want); {
+	case found:
+		require.True(t, errors.As(result, &got), "%T", want)
+		require.Equal(t, want, got)
+	case !hidden:
+		require.False(t, errors.As(result, &got), "%T", want)
 	}
 }
 

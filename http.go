@@ -12,7 +12,7 @@ import (
 // whether the value is well-formed. Surrounding blanks are ignored.
 //
 // A past date means 0; a wait too long for a Duration means 292 years. Negative and fractional
-// numbers are not well-formed. Pass the wait on with [RetryAfter].
+// numbers of seconds are not well-formed. Pass the wait on with [RetryAfter].
 func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 	value = strings.Trim(value, " \t")
 	if value != "" && strings.Trim(value, "0123456789") == "" {

@@ -7,20 +7,27 @@ import (
 	"time"
 )
 
+// minTurn is the shortest wait for a turn with a budget: ZeroBackOff would ask it without a pause.
+const minTurn = 100 * time.Millisecond
+
 // loop is what [Retry], [Attempts] and [Ticker] do between two attempts: decide whether there is a
-// next one, and wait for it. It is small, so that a goroutine that waits in it stays within the 2 KB
-// of stack that it starts with.
+// next one, and wait for it. Its methods keep little on the stack, so that a goroutine that waits in
+// them stays within the 2 KB that it starts with.
 type loop struct {
-	policy        BackOff         // nil until there is something to end
-	ctx           context.Context // the policy's outermost, or the background
-	timer         Timer           // the caller's, or nil
-	stopped       <-chan struct{} // closed by Ticker.Stop; nil in other loops
-	tick          *time.Time      // a Ticker's, for the time at which a wait ended; nil in other loops
-	system        *time.Timer     // made for the first wait that needs one
-	waited, begun bool            // some wait was above zero; the last wait is over
+	policy BackOff         // nil until there is something to end
+	ctx    context.Context // the policy's outermost, or the background
+	notify Notify          // or nil
+	timer  Timer           // the caller's, or nil
+	quit   <-chan struct{} // closed by Ticker.Stop; nil in other loops
+	tick   *time.Time      // a Ticker's, for the time at which a wait ended; nil in other loops
+	system *time.Timer     // made for the first wait that needs one
+	waited bool            // some wait was above zero
+	unpaid bool            // the last wait is over, but a budget could not pay for the retry
+	begun  bool            // the retry that was decided on last has started
 }
 
-// start begins what follows the first failure.
+// start begins what follows the first failure. It is not called before that: most calls succeed at the
+// first attempt, and then no policy remembers anything.
 func (l *loop) start(b BackOff) {
 	l.policy, l.ctx = b, context.Background()
 	for p := range chain(b) {
@@ -31,7 +38,9 @@ func (l *loop) start(b BackOff) {
 	}
 }
 
-// end makes the policies of this package forget what they remembered for the loop. It is deferred.
+// end makes the policies of this package forget what they remembered for the loop. It is deferred, so
+// that it runs on every way out: a panic or a Goexit in the operation, in notify or in a policy too.
+// Nothing may reach the next loop over the same policy, or a caller of it by hand.
 func (l *loop) end() {
 	if l.system != nil {
 		l.system.Stop()
@@ -43,27 +52,65 @@ func (l *loop) end() {
 	}
 }
 
-// next returns the wait before the next attempt, or the error with which the loop gives up. last is
-// the error of the attempt that failed.
-func (l *loop) next(last error) (time.Duration, error) {
+// next waits for the next attempt. It returns nil when that is to be made, otherwise the error with
+// which the loop gives up. last is the error of the attempt that failed.
+func (l *loop) next(last error) error {
+	// A permanent error comes first: no policy is asked, and so no budget pays, for nothing.
 	if err, ok := permanent(last); ok {
-		return 0, err
+		return err
 	}
 	var floor time.Duration
 	if e, ok := asType[*RetryAfterError](last); ok {
 		floor = e.Duration // a negative one has no effect
 	}
-	l.begun = false
+	// One round is enough but for a budget that makes retries wait. It pays at the end of the wait and
+	// not before it, so that what it has goes to those that can start now.
+	for l.begun, l.unpaid = false, false; ; l.unpaid = true {
+		wait, err := l.decide(floor, last)
+		if err != nil {
+			return err
+		}
+		// notify comes after every reason to give up, so that it is called for waits that really start.
+		if l.notify != nil {
+			l.notify(last, wait)
+		}
+		// The context is asked after every wait: select picks at random when the timer and the context
+		// are ready together, a zero wait has not looked at it, and notify may have ended it.
+		if !l.wait(wait) || l.ctx.Err() != nil {
+			return l.giveUp(last)
+		}
+		if l.turn() {
+			l.begun = true
+			return nil
+		}
+		floor = 0 // a server's wait counts once
+	}
+}
+
+// decide returns the wait before the next attempt, or the error with which the loop gives up. The wait
+// is at least floor, which a server has asked for.
+func (l *loop) decide(floor time.Duration, last error) (time.Duration, error) {
+	// The policies hear of the floor before they are asked, not through the answer: NextBackOff has no
+	// parameter, and one of a user's may stand between.
 	for p := range chain(l.policy) {
 		if p, ok := p.(participant); ok {
 			p.decide(floor)
 		}
 	}
 	wait := l.policy.NextBackOff()
-	if wait < 0 || l.ctx.Err() != nil {
-		return 0, l.giveUp(last, wait < 0)
+	// The context is asked after the policy, which may have ended it, and before the answer counts: a
+	// policy with a context that is done answers with a stop, and the context is the reason.
+	if l.ctx.Err() != nil {
+		return 0, l.giveUp(last)
 	}
-	wait = max(wait, floor)
+	if wait < 0 {
+		return 0, l.stopError(last)
+	}
+	wait = max(wait, floor) // not every policy knows the floor
+	if l.unpaid {
+		wait = max(wait, minTurn)
+	}
+	// The deadline is compared with the wait that would really start, so this comes last.
 	if l.refuses(wait, floor) {
 		cause := errors.New("next attempt in " + wait.String() + " would be too late")
 		return 0, newContextError(context.DeadlineExceeded, cause, last)
@@ -72,9 +119,9 @@ func (l *loop) next(last error) (time.Duration, error) {
 	return wait, nil
 }
 
-// refuses reports whether wait would outlast the context's deadline, so that it must not begin.
+// refuses reports whether wait would outlast the context's deadline, so that it must not start.
 //
-// The first wait above zero is begun all the same, unless a server has asked for it: a caller that
+// The first wait above zero starts all the same, unless a server has asked for it: a caller that
 // calls Retry again as long as the context lives would otherwise do so without a pause. A Ticker
 // refuses no wait, and a custom Timer's time need not be the deadline's.
 func (l *loop) refuses(wait, floor time.Duration) bool {
@@ -86,23 +133,29 @@ func (l *loop) refuses(wait, floor time.Duration) bool {
 	return wait >= left && (l.waited || floor > 0 && floor >= left)
 }
 
-// wait waits for d. It returns nil if the next attempt is to be made, otherwise the error with which
-// the loop gives up.
-func (l *loop) wait(d time.Duration, last error) error {
+// wait waits for d. It returns false if something has ended the wait, or it could not start.
+//
+// It takes the cheapest way that the case allows: no timer for a zero wait, no channel where nothing can
+// end the wait, otherwise one timer for all waits of the loop. (Since Go 1.23 a timer can be reset
+// without being drained.)
+func (l *loop) wait(d time.Duration) bool {
 	var c <-chan time.Time
 	done := l.ctx.Done()
 	switch {
 	case l.timer != nil:
+		// For zero waits too: a test's Timer may count them, or let the loop go on step by step.
 		l.timer.Start(d)
 		if c = l.timer.C(); c == nil {
-			return l.giveUp(last, false)
+			return false
 		}
 	case d == 0:
 		if runtime.GOARCH == "wasm" {
 			runtime.Gosched() // its one thread would never see the context end
 		}
-	case done == nil && l.stopped == nil:
+		return true
+	case done == nil && l.quit == nil:
 		time.Sleep(d)
+		return true
 	case l.system == nil:
 		l.system = time.NewTimer(d)
 		c = l.system.C
@@ -110,43 +163,49 @@ func (l *loop) wait(d time.Duration, last error) error {
 		l.system.Reset(d)
 		c = l.system.C
 	}
-	if c != nil {
-		select {
-		case now := <-c:
-			if l.tick != nil {
-				*l.tick = now
-			}
-		case <-done:
-			return l.giveUp(last, false)
-		case <-l.stopped:
-			return l.giveUp(last, false)
+	select {
+	case now := <-c:
+		if l.tick != nil {
+			*l.tick = now
 		}
+		return true
+	case <-done:
+	case <-l.quit:
 	}
-	if l.ctx.Err() != nil { // select picks at random when both are ready
-		return l.giveUp(last, false)
-	}
-	l.begun = true
-	return nil
+	// A done channel ends the loop even if Err is nil, as in a context that a user has written: to go
+	// on would be a loop without waits.
+	return false
 }
 
-// giveUp returns the error of a loop that makes no further attempt after one that failed with last.
-// stopped says whether it was the policy that stopped.
-func (l *loop) giveUp(last error, stopped bool) error {
+// turn reports whether every budget that makes its retries wait has paid for this one. If one has not,
+// the others get theirs back in the next decision, or at the end.
+func (l *loop) turn() bool {
+	for p := range chain(l.policy) {
+		if p, ok := p.(*budgetBackOff); ok && !p.turn() {
+			return false
+		}
+	}
+	return true
+}
+
+// giveUp returns the error of a loop that ends without an answer of its policy: the context's, if that
+// has ended.
+func (l *loop) giveUp(last error) error {
 	if err := l.ctx.Err(); err != nil {
 		return newContextError(err, context.Cause(l.ctx), last)
 	}
-	if !stopped {
+	return last
+}
+
+// stopError returns the error of a loop that its policy has ended: last itself where no limit has more
+// to say. That a budget could not pay is the reason whatever has stopped meanwhile.
+func (l *loop) stopError(last error) error {
+	reason := stopReason(l.policy)
+	if l.unpaid {
+		reason = ErrBudgetExhausted
+	}
+	if reason == nil {
 		return last
 	}
-	var reason error // the innermost that a policy gives
-	passed := false  // a policy was answered with a wait, so nothing below it has stopped
-	for p := range chain(l.policy) {
-		if p, ok := p.(participant); ok && !passed {
-			reason, passed = p.stopped(reason)
-		}
-	}
-	if reason != nil {
-		return newStopError(reason, last)
-	}
-	return last
+	return newStopError(reason, last)
 }

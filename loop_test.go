@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -495,11 +497,11 @@ func TestStopCauseDeadline(t *testing.T) {
 }
 
 // A retry whose wait is refused, or which the context ends, costs nothing.
-func TestBudgetWait(t *testing.T) {
+func TestBudgetContext(t *testing.T) {
 	for name, cancels := range map[string]bool{"deadline": false, "cancel": true} {
 		t.Run(name, func(t *testing.T) {
 			eachLoopInBubble(t, func(t *testing.T, retry retry) {
-				budget := new(backoff.Budget)
+				budget := &backoff.Budget{Capacity: 500}
 				for range 100 {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					if cancels {
@@ -529,7 +531,7 @@ func TestBudgetContextTogether(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			budget := new(backoff.Budget)
+			budget := &backoff.Budget{Capacity: 500}
 			operation, calls := failing(-1)
 			_ = backoff.Retry(operation, backoff.WithContext(backoff.WithBudget(waits(time.Second), budget), ctx))
 			require.Equal(t, 500-5*(*calls-1), budget.Tokens())
@@ -572,6 +574,197 @@ func TestBudgetOuterLoop(t *testing.T) {
 						require.Equal(t, 100, *calls)
 					}
 				})
+			})
+		})
+	}
+}
+
+// A retry that the budget cannot pay for waits its turn: each wait is the policy's and is notified, and
+// the retry is made when a success elsewhere has paid for it.
+func TestBudgetTurn(t *testing.T) {
+	const s = time.Second
+	never := 1000 * time.Hour
+	for name, test := range map[string]struct {
+		policy  func() backoff.BackOff
+		err     error
+		paid    time.Duration // when one success pays
+		end     time.Duration // of the context
+		want    []time.Duration
+		at      []time.Duration // the calls
+		matches error
+	}{
+		"paid in the third wait": {func() backoff.BackOff { return waits(s, 2*s, 3*s, s) }, errFailed, 4 * s, never, []time.Duration{s, 2 * s, 3 * s}, []time.Duration{0, 6 * s}, nil},
+		"a server's wait":        {func() backoff.BackOff { return waits(s, s) }, backoff.RetryAfter(errFailed, 5*s), 6 * s, never, []time.Duration{5 * s, s}, []time.Duration{0, 6 * s}, nil},
+		"no hot loop":            {func() backoff.BackOff { return waits(0, 0, 0, 0) }, errFailed, s / 5, never, []time.Duration{0, s / 10, s / 10}, []time.Duration{0, s / 5}, nil},
+		"a trial":                {func() backoff.BackOff { return backoff.NewConstantBackOff(20 * s) }, errFailed, never, never, []time.Duration{20 * s, 20 * s, 20 * s}, []time.Duration{0, 60 * s}, nil},
+		"the policy stops":       {func() backoff.BackOff { return waits(s, s) }, errFailed, never, never, []time.Duration{s, s}, []time.Duration{0}, backoff.ErrBudgetExhausted},
+		"retries used up": {func() backoff.BackOff {
+			return backoff.WithStopCause(backoff.WithMaxRetries(backoff.NewConstantBackOff(s), 2), errTries)
+		}, errFailed, never, never, []time.Duration{s, s}, []time.Duration{0}, backoff.ErrBudgetExhausted},
+		"context ends in the wait":       {func() backoff.BackOff { return waits(4*s, s) }, errFailed, never, 2 * s, []time.Duration{4 * s}, []time.Duration{0}, context.DeadlineExceeded},
+		"context ends in a turn's wait":  {func() backoff.BackOff { return waits(0, 4*s) }, errFailed, never, 2 * s, []time.Duration{0, 4 * s}, []time.Duration{0}, context.DeadlineExceeded},
+		"a turn's wait past the context": {func() backoff.BackOff { return waits(s, 4*s) }, errFailed, never, 2 * s, []time.Duration{s}, []time.Duration{0}, context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				budget := &backoff.Budget{Capacity: 5}
+				require.True(t, budget.Withdraw())
+				if test.paid < never {
+					time.AfterFunc(test.paid-1, func() {
+						for range 5 {
+							budget.Deposit()
+						}
+					})
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), test.end)
+				defer cancel()
+				start := time.Now()
+				var at []time.Duration
+				err := retry(func() error {
+					at = append(at, time.Since(start))
+					if len(at) == len(test.at) && test.matches == nil {
+						return nil
+					}
+					return test.err
+				}, backoff.WithContext(backoff.WithBudgetWait(test.policy(), budget), ctx))
+				require.Equal(t, test.at, at)
+				if test.matches == nil {
+					require.NoError(t, err)
+				} else {
+					require.ErrorIs(t, err, test.matches)
+					require.ErrorIs(t, err, errFailed)
+				}
+				want := 0
+				if test.paid < never {
+					want = 5 // the retry succeeded, so its cost came back
+				}
+				require.Equal(t, want, budget.Tokens())
+			})
+			synctest.Test(t, func(t *testing.T) { // the waits, as they are notified
+				budget := &backoff.Budget{Capacity: 5}
+				require.True(t, budget.Withdraw())
+				if test.paid < never {
+					time.AfterFunc(test.paid-1, func() {
+						for range 5 {
+							budget.Deposit()
+						}
+					})
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), test.end)
+				defer cancel()
+				var got []time.Duration
+				operation, _ := results(test.err, nil)
+				_ = backoff.RetryNotify(operation, backoff.WithContext(backoff.WithBudgetWait(test.policy(), budget), ctx),
+					func(_ error, wait time.Duration) { got = append(got, wait) })
+				require.Equal(t, test.want, got)
+			})
+		})
+	}
+}
+
+// Of two budgets that make a retry wait, both pay or neither does; so it is with one that refuses.
+func TestBudgetTurnTwo(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		full, empty, refusing := &backoff.Budget{Capacity: 10}, &backoff.Budget{Capacity: 5}, &backoff.Budget{Capacity: 20}
+		require.True(t, empty.Withdraw())
+		var b backoff.BackOff = backoff.WithBudgetWait(backoff.NewConstantBackOff(time.Second), full)
+		b = backoff.WithBudget(backoff.WithBudgetWait(b, empty), refusing)
+		time.AfterFunc(30*time.Second-1, func() {
+			require.Equal(t, []int{10, 15}, []int{full.Tokens(), refusing.Tokens()}, "paid back after each wait")
+			for range 5 {
+				empty.Deposit()
+			}
+		})
+		start := time.Now()
+		var at []time.Duration
+		operation := func() error {
+			if at = append(at, time.Since(start)); len(at) == 3 {
+				return backoff.Permanent(errFailed)
+			}
+			return errFailed
+		}
+		require.Same(t, errFailed, retry(operation, b))
+		// The third call is the minute's trial of the empty one.
+		require.Equal(t, []time.Duration{0, 30 * time.Second, 90 * time.Second}, at)
+		require.Equal(t, []int{0, 0, 10}, []int{full.Tokens(), empty.Tokens(), refusing.Tokens()})
+	})
+	// Two trials fall together, though each budget's minute started at another time.
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		a, b := &backoff.Budget{Capacity: -1}, &backoff.Budget{Capacity: -1}
+		a.Tokens()
+		time.Sleep(40 * time.Second)
+		b.Tokens()
+		operation, calls := failing(1)
+		start := time.Now()
+		require.NoError(t, retry(operation, backoff.WithBudgetWait(backoff.WithBudgetWait(backoff.NewConstantBackOff(time.Second), a), b)))
+		require.Equal(t, 2, *calls)
+		require.Equal(t, time.Minute, time.Since(start))
+	})
+}
+
+// Loops that wait and loops that are refused share a budget; out of a loop of this package, and below a
+// decorator without Unwrap, one that waits is refused as well.
+func TestBudgetTurnShared(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		budget := &backoff.Budget{Capacity: 5}
+		waiting := func() backoff.BackOff { return backoff.WithBudgetWait(backoff.NewConstantBackOff(time.Second), budget) }
+		require.Equal(t, []time.Duration{time.Second, backoff.Stop}, draws(waiting(), 2))
+		operation, calls := failing(-1)
+		require.Same(t, errFailed, retry(operation, opaque{waiting()}))
+		require.Equal(t, 1, *calls)
+		require.ErrorIs(t, retry(operation, backoff.WithBudget(waits(0), budget)), backoff.ErrBudgetExhausted)
+		require.Panics(t, func() { backoff.NewTicker(waiting()) })
+
+		var group sync.WaitGroup
+		group.Go(func() {
+			for range 10 {
+				time.Sleep(time.Second)
+				_ = retry(func() error { return nil }, backoff.WithBudget(waits(), budget))
+			}
+		})
+		operation, calls = failing(1)
+		start := time.Now()
+		require.NoError(t, retry(operation, waiting()))
+		require.Equal(t, 2, *calls)
+		require.InDelta(t, 5, time.Since(start).Seconds(), 1, "five successes of the other loop")
+		group.Wait()
+	})
+}
+
+// Workers that all wait come back: ten minutes down, then full throughput within two minutes.
+func TestBudgetTurnWorkers(t *testing.T) {
+	for _, workers := range []int{1, 50, 1000} {
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var budget backoff.Budget
+				const before, down, after = time.Minute, 10 * time.Minute, 2 * time.Minute
+				start := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), before+down+after+30*time.Second)
+				defer cancel()
+				var calls, done atomic.Int64
+				var group sync.WaitGroup
+				for range workers {
+					group.Go(func() {
+						policy := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0))
+						for ctx.Err() == nil {
+							_ = backoff.Retry(func() error {
+								switch at := time.Since(start); {
+								case at >= before && at < before+down:
+									calls.Add(1)
+									return errFailed
+								case at >= before+down+after:
+									done.Add(1)
+								}
+								return nil
+							}, backoff.WithContext(backoff.WithBudgetWait(policy, &budget), ctx))
+							time.Sleep(time.Second)
+						}
+					})
+				}
+				group.Wait()
+				t.Logf("%d workers: %d calls while down, %d done in the last 30 s", workers, calls.Load(), done.Load())
+				require.LessOrEqual(t, calls.Load(), int64(5*workers+20), "little more than first attempts, a full bucket and the trials")
+				require.GreaterOrEqual(t, done.Load(), int64(29*workers), "full throughput")
 			})
 		})
 	}

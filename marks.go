@@ -5,24 +5,27 @@ import (
 	"reflect"
 )
 
-// maxDepth limits how deep an error's tree is searched for marks, since an error may wrap itself. What
-// is deeper is left out.
-const maxDepth = 100_000
-
 // permanent returns err without the marks in its tree, and reports whether there were any.
 func permanent(err error) (error, bool) {
 	if _, ok := asType[*PermanentError](err); !ok {
 		return err, false
 	}
-	e := &unmarked{whole: err}
-	e.split(err, 0)
-	switch {
-	case len(e.above) > 0:
-		return e, true
-	case len(e.parts) > 0: // one, below marks alone
-		return e.parts[0], true
+	// Marks at the top come off, so that what they mark comes back as it is.
+	for {
+		mark, ok := err.(*PermanentError)
+		if !ok {
+			break
+		}
+		if err = mark.Unwrap(); err == nil {
+			return errors.New(mark.Error()), true // of a mark that marks nothing
+		}
 	}
-	return errors.New(new(PermanentError).Error()), true // of marks that mark nothing
+	// Those below cannot come off without taking the errors above them apart, so they are hidden. An
+	// error that was hidden once says here that it has no mark, so k nested loops cost O(k).
+	if _, ok := asType[*PermanentError](err); ok {
+		err = &unmarked{err}
+	}
+	return err, true
 }
 
 func withoutMarks(err error) error {
@@ -30,90 +33,36 @@ func withoutMarks(err error) error {
 	return err
 }
 
-// unmarked is an error without the marks that were in its tree, so that an inner loop's mark does not
-// stop an outer loop. It has the text of the whole and matches all of it but the marks.
-type unmarked struct {
-	whole error
-	above []error // the errors with a mark below them; matched one by one, as they still wrap it
-	parts []error // the largest parts of the tree without a mark
-	full  bool    // maxDepth was reached
-}
+// unmarked hides the marks in an error, so that an inner loop's mark does not stop an outer loop. It
+// has the text of the whole, and Is and As find in it what they find in the whole, in the same order,
+// but the marks.
+//
+// It has no method Unwrap: errors.Is and errors.As would go on there by themselves and find a mark. It
+// holds the whole, instead of a copy of the tree without the marks, because the errors above a mark
+// cannot be copied, and because the order of what is found would not be the whole's: of two
+// RetryAfterErrors the first counts.
+type unmarked struct{ whole error }
 
-func (e *unmarked) Error() string   { return e.whole.Error() }
-func (e *unmarked) Unwrap() []error { return e.parts }
+func (e *unmarked) Error() string { return e.whole.Error() }
 
 func (e *unmarked) Is(target error) bool {
-	if _, ok := target.(*PermanentError); ok {
-		return false
-	}
-	for _, err := range e.above {
-		if x, ok := err.(interface{ Is(error) bool }); equal(err, target) || ok && x.Is(target) {
-			return true
-		}
-	}
-	return false
+	// A mark matches marks alone, so where no mark is looked for none is found.
+	_, mark := target.(*PermanentError)
+	return !mark && errors.Is(e.whole, target)
 }
 
 func (e *unmarked) As(target any) bool {
-	if _, ok := target.(**PermanentError); ok {
+	// What a mark can be found as is not looked for at all: a PermanentError, or an interface that
+	// PermanentError has. Neither is an error's own As asked then, which may say that it is a mark.
+	if reflect.TypeFor[*PermanentError]().AssignableTo(reflect.TypeOf(target).Elem()) {
 		return false
 	}
-	v := reflect.ValueOf(target).Elem()
-	for _, err := range e.above {
-		if reflect.TypeOf(err).AssignableTo(v.Type()) {
-			v.Set(reflect.ValueOf(err))
-			return true
-		}
-		if x, ok := err.(interface{ As(any) bool }); ok && x.As(target) {
-			return true
-		}
-	}
-	return false
-}
-
-// split sorts the errors in the tree of err into above and parts, and reports whether there is a mark
-// among them. If there is none, it adds nothing.
-func (e *unmarked) split(err error, depth int) bool {
-	if e.full = e.full || depth > maxDepth; e.full {
-		return true
-	}
-	above, parts := len(e.above), len(e.parts)
-	_, marked := err.(*PermanentError)
-	if !marked {
-		e.above = append(e.above, err)
-	}
-	for _, err := range wrapped(err) {
-		switch {
-		case err == nil:
-		case e.split(err, depth+1):
-			marked = true
-		default:
-			e.parts = append(e.parts, err)
-		}
-	}
-	if x, ok := err.(interface{ As(any) bool }); ok && !marked {
-		if mark := new(PermanentError); x.As(&mark) {
-			marked = e.split(mark, depth+1)
-		}
-	}
-	if !marked {
-		e.above, e.parts = e.above[:above], e.parts[:parts]
-	}
-	return marked
-}
-
-func wrapped(err error) []error {
-	switch x := err.(type) {
-	case interface{ Unwrap() error }:
-		return []error{x.Unwrap()}
-	case interface{ Unwrap() []error }:
-		return x.Unwrap()
-	}
-	return nil
+	return errors.As(e.whole, target)
 }
 
 // asType stands in for errors.AsType until go.mod requires Go 1.26. Unlike errors.As it does not
-// reflect, nor allocate for an error without an As method.
+// reflect, nor allocate for an error without an As method: every failed attempt is searched twice, for
+// a mark and for a server's wait.
 func asType[E error](err error) (none E, ok bool) {
 	for err != nil {
 		if e, ok := err.(E); ok {

@@ -22,14 +22,13 @@ type Notify func(err error, wait time.Duration)
 //   - b returns a negative wait, such as [Stop]. o's last error is returned unchanged, unless
 //     [WithStopCause] or [WithBudget] adds a reason.
 //   - b's context is done (see [WithContext]). o is not called again, and a wait is cut short. The
-//     error matches the context's Err, its [context.Cause] and o's last error, or is Err itself if
-//     the three are the same. In all else it is like Err: Timeout answers as Err does, and
+//     error matches the context's Err, its [context.Cause] (without a mark by Permanent) and o's last
+//     error, or is Err itself if all three are equal. Its Timeout answers as Err's does, and
 //     [errors.As] with an interface type finds o's error only if the cause has it.
 //   - The wait would outlast the deadline of b's context. The error matches
 //     [context.DeadlineExceeded] and o's last error; the context itself is not done then. The first
-//     wait above zero is begun nonetheless, so that a caller who calls Retry again while the context
-//     lives does not do so without a pause. But it is refused if a server asked for a wait that long
-//     (see [RetryAfter]).
+//     wait above zero still happens, so that calling Retry repeatedly while the context lives does
+//     not spin. But it is refused if a server asked for a wait that long (see [RetryAfter]).
 //
 // o may call b.Reset, for example after a connection that lasted for a while: the intervals, the number
 // of retries and the elapsed time start over.
@@ -83,20 +82,13 @@ func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
 		observe(b, nil)
 		return nil
 	}
-	l := loop{timer: timer}
+	l := loop{notify: notify, timer: timer}
 	l.start(b)
 	defer l.end()
 	for err != nil {
 		observe(b, err)
-		wait, stop := l.next(err)
-		if stop != nil {
-			return stop
-		}
-		if notify != nil {
-			notify(err, wait)
-		}
-		if stop := l.wait(wait, err); stop != nil {
-			return stop
+		if err := l.next(err); err != nil {
+			return err
 		}
 		err = o()
 	}

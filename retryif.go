@@ -3,7 +3,7 @@ package backoff
 import "time"
 
 // WithRetryIf limits b to errors for which retryable returns true. After any other error a loop
-// gives up at once, as if b had stopped. Use it instead of [Permanent] where the operation cannot be
+// gives up, as if b had stopped. Use it instead of [Permanent] where the operation cannot be
 // changed. retryable is called with every error of the operation, permanent ones too.
 //
 // A nil b means [NewExponentialBackOff]. A nil retryable panics. A [Ticker] does not know the
@@ -23,11 +23,6 @@ type retryIfBackOff struct {
 
 func (b *retryIfBackOff) Observe(err error) { b.refused = err != nil && !b.retryable(err) }
 func (b *retryIfBackOff) end(bool)          { b.refused = false }
-
-func (b *retryIfBackOff) Reset() {
-	b.refused = false
-	b.BackOff.Reset()
-}
 
 func (b *retryIfBackOff) NextBackOff() time.Duration {
 	if b.refused {

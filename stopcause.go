@@ -1,14 +1,17 @@
 package backoff
 
-// WithStopCause names the limit that b sets: if b is what ends a loop, the loop's error matches cause
-// as well as the operation's last error, and its text shows both:
+import "time"
+
+// WithStopCause adds an error that says which limit was hit: if b is what ends a loop, the loop's error
+// matches cause as well as the operation's last error, and its text shows both:
 //
 //	b = backoff.WithStopCause(backoff.NewExponentialBackOff(), errTooLong)
 //	b = backoff.WithStopCause(backoff.WithMaxRetries(b, 5), errTooOften)
 //
-// Of several causes that apply, the innermost counts; the refusal of a [Budget] is one of them. A loop
-// that ends for another reason returns what it would without WithStopCause. A mark by [Permanent] in
-// cause is removed.
+// If several apply, the innermost wins. A [Budget] that cannot pay is a cause too, whatever is below it.
+// A loop that ends for another reason returns what it would without WithStopCause. A mark by
+// [Permanent] in cause is removed. A decorator of yours that asks b and then stops by a limit of its own
+// cannot be told from b.
 //
 // A nil b means [NewExponentialBackOff]. A nil cause panics. The result holds the state of one loop.
 func WithStopCause(b BackOff, cause error) BackOff {
@@ -23,9 +26,10 @@ type stopCauseBackOff struct {
 	cause error
 }
 
-func (b *stopCauseBackOff) stopped(outer error) (error, bool) {
-	if b.saidStop {
-		return b.cause, false
+func (b *stopCauseBackOff) NextBackOff() time.Duration {
+	wait := b.limit.NextBackOff()
+	if wait < 0 && b.reason == nil {
+		b.reason = b.cause
 	}
-	return b.limit.stopped(outer)
+	return wait
 }

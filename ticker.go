@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -30,11 +31,11 @@ import (
 //
 // Call Stop when done: until then a goroutine waits to send. A context given with [WithContext] also
 // ends it, once the first tick has been received. C does not say why it was closed; ask the
-// context's Err. A wait that will outlast the context's deadline is begun nonetheless. A Ticker is
-// safe for concurrent use. Do not use its policy elsewhere until C is closed.
+// context's Err. A wait that will outlast the context's deadline still starts. A Ticker is safe for
+// concurrent use. Do not use its policy elsewhere until C is closed.
 type Ticker struct {
 	// C delivers the ticks. It is unbuffered, and is closed once: when the policy stops, when the
-	// context is done, or after Stop.
+	// context is done, after Stop, or if a Timer has no channel.
 	C <-chan time.Time
 
 	c    chan<- time.Time
@@ -42,11 +43,14 @@ type Ticker struct {
 	once sync.Once
 }
 
+// errTick stands for the error of an attempt after a tick, which a Ticker does not know.
+var errTick = errors.New("backoff: the outcome of a tick is not known")
+
 // NewTicker returns a Ticker with the waits of b. It is like [NewTickerWithTimer] with a nil timer.
 func NewTicker(b BackOff) *Ticker { return NewTickerWithTimer(b, nil) }
 
 // NewTickerWithTimer resets b and returns a [Ticker] with the waits of b, measured by timer, which is
-// stopped when the ticker ends. The first tick comes at once, even if b's context is done. The value of
+// stopped when the ticker ends. The first tick comes immediately, even if b's context is done. The value of
 // a later tick is the time at which its wait ended.
 //
 // A nil b means [NewExponentialBackOff], a nil timer the default one. It panics if b has a [Budget]: a
@@ -77,17 +81,13 @@ func (t *Ticker) run(b BackOff, timer Timer) {
 		defer timer.Stop()
 	}
 	tick := time.Now()
-	l := loop{timer: timer, stopped: t.stop, tick: &tick}
+	l := loop{timer: timer, quit: t.stop, tick: &tick}
 	l.start(b)
 	defer l.end()
 	// The first tick is promised whatever the context says, so it is not asked.
 	for sent := t.send(tick, nil); sent; sent = t.send(tick, l.ctx.Done()) {
-		wait, err := l.next(unset{}) // how the attempt ended is not known
-		if err != nil {
-			return
-		}
 		tick = time.Now() // for a wait of zero, which needs no timer
-		if l.wait(wait, unset{}) != nil {
+		if l.next(errTick) != nil {
 			return
 		}
 	}

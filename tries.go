@@ -12,7 +12,10 @@ func WithMaxRetries(b BackOff, max uint64) BackOff {
 type triesBackOff struct {
 	limit
 	max, used uint64
-	context   contextBackOff // room for the WithContext that most callers add: one allocation for both
+
+	// context is what WithContext around this returns. Most programs build both for each call;
+	// so the two cost one allocation.
+	context contextBackOff
 }
 
 func (b *triesBackOff) Reset() {

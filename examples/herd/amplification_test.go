@@ -14,7 +14,7 @@ func unlimitedRequests(rate float64) float64 { return 1 + rate + rate*rate + rat
 
 func TestAmplificationClosedForms(t *testing.T) {
 	rates := []float64{0, 0.1, 0.3, 0.5, 0.7, 0.9, 1}
-	for _, r := range runAmplification(rates, backoff.DefaultBudgetCapacity, 1, newProgress("", nil)) {
+	for _, r := range runAmplification(rates, 500, 1, newProgress("", nil)) {
 		want := 1.0
 		if r.name != noRetries {
 			want = unlimitedRequests(r.rate)

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"example.com/backoff"
 )
 
 // config is what the flags say.
@@ -52,7 +50,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	c := config{
 		contentionClients: []int{10, 20, 50, 100},
 		outageClients:     []int{5000},
-		capacity:          backoff.DefaultBudgetCapacity,
+		capacity:          500,
 		processes:         []int{1, 10, 100, 300, 1000},
 		capacities:        []int{500, 50},
 	}

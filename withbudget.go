@@ -1,0 +1,112 @@
+package backoff
+
+import "time"
+
+// WithBudget returns b with each retry paid for out of budget. If budget cannot pay, NextBackOff
+// returns [Stop], and the loop's error matches [ErrBudgetExhausted] and the operation's last error.
+//
+// Tokens are taken before the wait, and only if no policy below stops first. They are returned if the
+// retry does not start after all, for example because the context ends during the wait.
+//
+// When the budget is empty, [Retry] returns immediately. If you call it in a loop, wait between the
+// calls, or the loop spins; the example OuterLoop shows it. [NewTicker] panics on such a policy.
+//
+// A nil b means [NewExponentialBackOff]. A nil budget panics. The result holds the state of one
+// loop; the budget is shared by many.
+func WithBudget(b BackOff, budget *Budget) BackOff {
+	if budget == nil {
+		panic("backoff: WithBudget called with a nil budget")
+	}
+	return &budgetBackOff{limit: newLimit(b), budget: budget}
+}
+
+// WithBudgetWait is like [WithBudget] for work that can wait: a retry that budget cannot pay for waits
+// for its turn. While a service is down it gets little more than first attempts; once it answers,
+// successes pay for the retries that have waited.
+//
+// Tokens are taken when the wait is over. If budget cannot pay then, the loop takes another wait from b
+// (at least 100 ms), calls notify, waits, and asks again, until budget pays, b stops or the context
+// ends. A wait that a server asked for counts once. After a minute without a success or a retry, budget
+// lets one retry go unpaid.
+//
+// Each of these waits counts for [WithMaxRetries] and MaxElapsedTime: limit such a loop by its context
+// instead. If b stops while budget cannot pay, the error matches [ErrBudgetExhausted] and the last one.
+//
+// Loops that wait and loops that are refused may share one budget. Below a decorator without Unwrap,
+// and if you call NextBackOff yourself, it is like WithBudget.
+func WithBudgetWait(b BackOff, budget *Budget) BackOff {
+	if budget == nil {
+		panic("backoff: WithBudgetWait called with a nil budget")
+	}
+	return &budgetBackOff{limit: newLimit(b), budget: budget, waits: true}
+}
+
+type budgetBackOff struct {
+	limit
+	budget   *Budget
+	waits    bool  // for its turn, instead of being refused
+	inLoop   bool  // between a decision of a loop of this package and its end
+	retrying bool  // the last attempt has failed: the next is a retry
+	granted  bool  // a retry since the last attempt
+	paid     int64 // for it
+}
+
+func (b *budgetBackOff) Observe(err error) {
+	if err == nil && b.retrying {
+		b.budget.succeed(b.paid)
+	} else if err == nil {
+		b.budget.Deposit()
+	}
+	b.retrying, b.granted, b.paid = err != nil, false, 0
+}
+
+// Reset by an operation keeps what its retry has paid.
+func (b *budgetBackOff) Reset() {
+	if !b.inLoop {
+		b.retrying, b.granted, b.paid = false, false, 0
+	}
+	b.BackOff.Reset()
+}
+
+func (b *budgetBackOff) NextBackOff() time.Duration {
+	wait := b.limit.NextBackOff()
+	if wait < 0 || b.waits && b.inLoop {
+		return wait
+	}
+	paid, ok := b.budget.take(false)
+	if !ok {
+		b.reason = ErrBudgetExhausted
+		return Stop
+	}
+	b.granted = true
+	b.paid += paid
+	return wait
+}
+
+// turn reports, at the end of a wait, whether the retry may be made.
+func (b *budgetBackOff) turn() bool {
+	if b.waits {
+		b.paid, b.granted = b.budget.take(true)
+	}
+	return b.granted || !b.waits
+}
+
+func (b *budgetBackOff) decide(floor time.Duration) {
+	b.limit.decide(floor)
+	b.inLoop = true
+	b.undo() // another budget could not pay at the end of the last wait
+}
+
+func (b *budgetBackOff) end(begun bool) {
+	if !begun {
+		b.undo()
+	}
+	b.inLoop, b.retrying, b.granted, b.paid = false, false, false, 0
+}
+
+func (b *budgetBackOff) undo() {
+	if b.granted {
+		b.budget.undo(b.paid)
+		b.granted, b.paid = false, 0
+	}
+}
