@@ -390,25 +390,3 @@ func TestObserverChain(t *testing.T) {
 type unwrapping struct{ listener }
 
 func (u *unwrapping) Unwrap() backoff.BackOff { return u.BackOff }
-
-// An observer can adapt its next wait to the outcome.
-func TestObserverAdapts(t *testing.T) {
-	eachLoop(t, func(t *testing.T, retry retry) {
-		operation, calls := results(errFailed, errFailed, io.EOF)
-		require.Same(t, io.EOF, retry(operation, &learning{}))
-		require.Equal(t, 3, *calls)
-	})
-}
-
-// learning stops after io.EOF.
-type learning struct{ last error }
-
-func (l *learning) Reset()            {}
-func (l *learning) Observe(err error) { l.last = err }
-
-func (l *learning) NextBackOff() time.Duration {
-	if l.last == io.EOF {
-		return backoff.Stop
-	}
-	return 0
-}

@@ -84,7 +84,7 @@ func TestReadmeDecorators(t *testing.T) {
 			}
 			found++
 			if !regexp.MustCompile(`\b` + d.Name.Name + `\b`).MatchString(readme) {
-				t.Errorf("add %s to newPolicy in example_calls_test.go and README.md", d.Name.Name)
+				t.Errorf("name %s in README.md, as newPolicy of example_calls_test.go does with the others", d.Name.Name)
 			}
 		}
 	}
