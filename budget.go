@@ -97,15 +97,16 @@ func (b *Budget) update() (now time.Duration, full int64) {
 	}
 	b.successes *= math.Exp(-(now - b.aged).Seconds() / budgetWindow.Seconds())
 	b.aged = now
-	cost := min(b.cost(), math.MaxInt64/budgetFloor)
+	cost := b.cost()
+	floor := min(cost, math.MaxInt64/budgetFloor) * budgetFloor
 	if b.successes > budgetFloor {
-		return now, int64(min(float64(cost)*b.successes, math.MaxInt64/2))
+		return now, max(floor, int64(min(float64(cost)*b.successes, math.MaxInt64/2)))
 	}
 	// Debts are forgotten here alone. If they were whenever the bucket shrinks, they would leak while
 	// half of all attempts fail; if never, a process that has spent thousands of tokens at the start
 	// of an outage would owe them for hours after it.
-	b.spent = min(b.spent, cost*budgetFloor)
-	return now, cost * budgetFloor
+	b.spent = min(b.spent, floor)
+	return now, floor
 }
 
 // take takes what a retry costs and reports what that was and whether the retry may be made. If it can

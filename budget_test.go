@@ -475,6 +475,10 @@ func TestBudgetFields(t *testing.T) {
 			require.Equal(t, test.withdrawals, n)
 			test.budget.Deposit()
 			require.Equal(t, test.refilled, test.budget.Tokens())
+			for range 10 {
+				test.budget.Deposit()
+				require.GreaterOrEqual(t, test.budget.Tokens(), test.refilled)
+			}
 		})
 	}
 }

@@ -53,11 +53,10 @@ func (l *limit) decide(time.Duration) { l.reason = nil }
 func (l *limit) end(bool)             {}
 func (l *limit) stopReason() error    { return l.reason }
 
-// NextBackOff asks the policy below. The reason of a stop travels up with the answer. A wait clears it:
-// a user's decorator may have turned the stop into that wait.
+// NextBackOff asks the policy below. The reason of a stop travels up with the answer; a wait, which a
+// user's decorator may have made of the stop, has none.
 func (l *limit) NextBackOff() time.Duration {
 	wait := l.BackOff.NextBackOff()
-	l.reason = nil
 	if wait < 0 {
 		l.reason = stopReason(l.BackOff)
 	}

@@ -335,26 +335,22 @@ func repeat(d time.Duration, n int) []time.Duration {
 
 // permutations calls f with each order of 0 … n-1.
 func permutations(n int, f func([]int)) {
-	order := make([]int, 0, n)
-	var extend func()
-	extend = func() {
-		if len(order) == n {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	var extend func(int)
+	extend = func(done int) {
+		if done == n {
 			f(order)
-			return
 		}
-	next:
-		for i := range n {
-			for _, taken := range order {
-				if taken == i {
-					continue next
-				}
-			}
-			order = append(order, i)
-			extend()
-			order = order[:len(order)-1]
+		for i := done; i < n; i++ {
+			order[done], order[i] = order[i], order[done]
+			extend(done + 1)
+			order[done], order[i] = order[i], order[done]
 		}
 	}
-	extend()
+	extend(0)
 }
 
 type (

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -579,37 +580,35 @@ func TestBudgetOuterLoop(t *testing.T) {
 	}
 }
 
-// A retry that the budget cannot pay for waits its turn: each wait is the policy's and is notified, and
-// the retry is made when a success elsewhere has paid for it.
+// A retry that the budget cannot pay for waits its turn: it is made when a success elsewhere has paid for
+// it, unless the policy stops or the context ends before that.
 func TestBudgetTurn(t *testing.T) {
-	const s = time.Second
-	never := 1000 * time.Hour
+	const s, never = time.Second, 1000 * time.Hour
+	second := backoff.NewConstantBackOff(s)
 	for name, test := range map[string]struct {
-		policy  func() backoff.BackOff
-		err     error
-		paid    time.Duration // when one success pays
-		end     time.Duration // of the context
-		want    []time.Duration
-		at      []time.Duration // the calls
-		matches error
+		policy backoff.BackOff
+		asked  time.Duration // by a server
+		paid   time.Duration // when successes pay
+		end    time.Duration // of the context
+		ends   time.Duration // of the loop: with the retry's success, or with
+		err    error
 	}{
-		"paid in the third wait": {func() backoff.BackOff { return waits(s, 2*s, 3*s, s) }, errFailed, 4 * s, never, []time.Duration{s, 2 * s, 3 * s}, []time.Duration{0, 6 * s}, nil},
-		"a server's wait":        {func() backoff.BackOff { return waits(s, s) }, backoff.RetryAfter(errFailed, 5*s), 6 * s, never, []time.Duration{5 * s, s}, []time.Duration{0, 6 * s}, nil},
-		"no hot loop":            {func() backoff.BackOff { return waits(0, 0, 0, 0) }, errFailed, s / 5, never, []time.Duration{0, s / 10, s / 10}, []time.Duration{0, s / 5}, nil},
-		"a trial":                {func() backoff.BackOff { return backoff.NewConstantBackOff(20 * s) }, errFailed, never, never, []time.Duration{20 * s, 20 * s, 20 * s}, []time.Duration{0, 60 * s}, nil},
-		"the policy stops":       {func() backoff.BackOff { return waits(s, s) }, errFailed, never, never, []time.Duration{s, s}, []time.Duration{0}, backoff.ErrBudgetExhausted},
-		"retries used up": {func() backoff.BackOff {
-			return backoff.WithStopCause(backoff.WithMaxRetries(backoff.NewConstantBackOff(s), 2), errTries)
-		}, errFailed, never, never, []time.Duration{s, s}, []time.Duration{0}, backoff.ErrBudgetExhausted},
-		"context ends in the wait":       {func() backoff.BackOff { return waits(4*s, s) }, errFailed, never, 2 * s, []time.Duration{4 * s}, []time.Duration{0}, context.DeadlineExceeded},
-		"context ends in a turn's wait":  {func() backoff.BackOff { return waits(0, 4*s) }, errFailed, never, 2 * s, []time.Duration{0, 4 * s}, []time.Duration{0}, context.DeadlineExceeded},
-		"a turn's wait past the context": {func() backoff.BackOff { return waits(s, 4*s) }, errFailed, never, 2 * s, []time.Duration{s}, []time.Duration{0}, context.DeadlineExceeded},
+		"paid in the third wait":         {waits(s, 2*s, 3*s, s), 0, 4 * s, never, 6 * s, nil},
+		"a server's wait":                {waits(s, s), 5 * s, 6 * s, never, 6 * s, nil},
+		"no hot loop":                    {&backoff.ZeroBackOff{}, 0, s / 4, never, 3 * s / 10, nil},
+		"the policy stops":               {waits(s, s), 0, never, never, 2 * s, backoff.ErrBudgetExhausted},
+		"retries used up":                {backoff.WithStopCause(backoff.WithMaxRetries(second, 2), errTries), 0, never, never, 2 * s, backoff.ErrBudgetExhausted},
+		"context ends in the wait":       {waits(4*s, s), 0, never, 2 * s, 2 * s, context.DeadlineExceeded},
+		"context ends in a turn's wait":  {waits(0, 4*s), 0, never, 2 * s, 2 * s, context.DeadlineExceeded},
+		"a turn's wait past the context": {waits(s, 4*s), 0, never, 2 * s, s, context.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachLoopInBubble(t, func(t *testing.T, retry retry) {
 				budget := &backoff.Budget{Capacity: 5}
 				require.True(t, budget.Withdraw())
-				if test.paid < never {
+				tokens := 0
+				if test.err == nil {
+					tokens = 5 // the successful retry's cost comes back
 					time.AfterFunc(test.paid-1, func() {
 						for range 5 {
 							budget.Deposit()
@@ -619,44 +618,83 @@ func TestBudgetTurn(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), test.end)
 				defer cancel()
 				start := time.Now()
-				var at []time.Duration
-				err := retry(func() error {
-					at = append(at, time.Since(start))
-					if len(at) == len(test.at) && test.matches == nil {
-						return nil
-					}
-					return test.err
-				}, backoff.WithContext(backoff.WithBudgetWait(test.policy(), budget), ctx))
-				require.Equal(t, test.at, at)
-				if test.matches == nil {
+				operation, calls := results(backoff.RetryAfter(errFailed, test.asked), nil)
+				err := retry(operation, backoff.WithContext(backoff.WithBudgetWait(test.policy, budget), ctx))
+				require.Equal(t, test.ends, time.Since(start))
+				require.Equal(t, tokens, budget.Tokens())
+				if test.err == nil {
 					require.NoError(t, err)
-				} else {
-					require.ErrorIs(t, err, test.matches)
-					require.ErrorIs(t, err, errFailed)
+					require.Equal(t, 2, *calls)
+					return
 				}
-				want := 0
-				if test.paid < never {
-					want = 5 // the retry succeeded, so its cost came back
-				}
-				require.Equal(t, want, budget.Tokens())
+				require.ErrorIs(t, err, test.err)
+				require.ErrorIs(t, err, errFailed)
+				require.Equal(t, 1, *calls)
 			})
-			synctest.Test(t, func(t *testing.T) { // the waits, as they are notified
-				budget := &backoff.Budget{Capacity: 5}
-				require.True(t, budget.Withdraw())
-				if test.paid < never {
-					time.AfterFunc(test.paid-1, func() {
-						for range 5 {
-							budget.Deposit()
-						}
-					})
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), test.end)
-				defer cancel()
-				var got []time.Duration
-				operation, _ := results(test.err, nil)
-				_ = backoff.RetryNotify(operation, backoff.WithContext(backoff.WithBudgetWait(test.policy(), budget), ctx),
-					func(_ error, wait time.Duration) { got = append(got, wait) })
-				require.Equal(t, test.want, got)
+		})
+	}
+}
+
+// Each wait for a turn is notified as it is, and no attempt is: neither to observers nor in the numbers
+// of Attempts.
+func TestBudgetTurnNotify(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, asked := range map[string]time.Duration{"": 0, "a server's": 7 * time.Second} {
+			policy := backoff.WithBudgetWait(waits(0, 0, 40*time.Second, 0, 0), &backoff.Budget{Capacity: -1})
+			var got []time.Duration
+			operation, _ := failing(-1)
+			err := backoff.RetryNotify(func() error { return backoff.RetryAfter(operation(), asked) }, policy,
+				func(err error, wait time.Duration) {
+					require.ErrorIs(t, err, errFailed)
+					got = append(got, wait)
+				})
+			require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
+			require.Equal(t, []time.Duration{asked, 100 * time.Millisecond, 40 * time.Second, 100 * time.Millisecond, 100 * time.Millisecond}, got, name)
+		}
+
+		heard := &listener{BackOff: backoff.NewConstantBackOff(time.Second)}
+		var err error
+		start, attempts := time.Now(), 0
+		for n := range backoff.Attempts(backoff.WithBudgetWait(heard, &backoff.Budget{Capacity: -1}), &err) {
+			attempts++
+			require.Equal(t, attempts, n)
+			if err = errFailed; n == 3 {
+				err = nil
+			}
+		}
+		require.Greater(t, time.Since(start), 2*time.Minute, "two trials")
+		heard.log = slices.DeleteFunc(heard.log, func(entry string) bool { return entry == "asked" })
+		require.Equal(t, []string{"failed", "failed", "<nil>"}, heard.log)
+	})
+}
+
+// Where nothing has succeeded and no retry was made for a minute, one retry is made without payment. (The
+// years are for a process that has run for long.)
+func TestBudgetTurnTrial(t *testing.T) {
+	for name, test := range map[string]struct {
+		during func(budget *backoff.Budget)
+		want   time.Duration
+	}{
+		"nothing":   {func(*backoff.Budget) {}, 60 * time.Second},
+		"a success": {func(budget *backoff.Budget) { budget.Deposit() }, 90 * time.Second},
+		"a refusal": {func(budget *backoff.Budget) { budget.Withdraw() }, 60 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				time.Sleep(30 * 365 * 24 * time.Hour)
+				budget := &backoff.Budget{Capacity: -1}
+				budget.Tokens()
+				time.AfterFunc(30*time.Second-1, func() { test.during(budget) })
+				start := time.Now()
+				operation, calls := failing(1)
+				require.NoError(t, retry(operation, backoff.WithBudgetWait(backoff.NewConstantBackOff(time.Second), budget)))
+				require.Equal(t, 2, *calls)
+				require.Equal(t, test.want, time.Since(start))
+
+				start = time.Now() // a trial that has succeeded counts as a success
+				operation, _ = failing(1)
+				require.NoError(t, retry(operation, backoff.WithBudgetWait(backoff.NewConstantBackOff(time.Second), budget)))
+				require.Equal(t, time.Minute, time.Since(start))
 			})
 		})
 	}
@@ -731,13 +769,14 @@ func TestBudgetTurnShared(t *testing.T) {
 	})
 }
 
-// Workers that all wait come back: ten minutes down, then full throughput within two minutes.
+// Workers that all wait come back: ten minutes down, then full throughput within two and a half minutes,
+// which are a minute until the next trial and the longest wait after it.
 func TestBudgetTurnWorkers(t *testing.T) {
 	for _, workers := range []int{1, 50, 1000} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var budget backoff.Budget
-				const before, down, after = time.Minute, 10 * time.Minute, 2 * time.Minute
+				const before, down, after = time.Minute, 10 * time.Minute, 150 * time.Second
 				start := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), before+down+after+30*time.Second)
 				defer cancel()

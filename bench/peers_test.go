@@ -100,6 +100,9 @@ var peers = []peer{
 // makes no difference.) retry-go and go-resiliency have no limit of time.
 var sameWork = []string{cenkaltiV4, cenkaltiV5, cenkaltiV7, seth, failsafeG}
 
+// withPolicies are those that have policies. eapache has a slice of waits.
+var withPolicies = []string{cenkaltiV4, cenkaltiV5, cenkaltiV7, seth, failsafeG}
+
 // others are all peers that are libraries.
 var others = []string{cenkaltiV4, cenkaltiV5, cenkaltiV7, avastV4, avastV5, seth, failsafeG, eapache}
 

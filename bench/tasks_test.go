@@ -19,6 +19,7 @@ const (
 	perCall        = "per-call"
 	ready          = "ready"
 	readyConstant  = "ready-constant"
+	readyBudget    = "ready-budget"
 	oneFailure     = "one-failure"
 	tenFailures    = "ten-failures"
 	tenLimited     = "ten-failures-limited"
@@ -35,6 +36,24 @@ const (
 	ticks          = "tick"
 	waitingCalls   = "waiting-call"
 )
+
+// Entries of the library beside ours and attempts.
+const (
+	sized = ours + "-Budget"
+	fixed = ours + "-Budget-fixed"
+)
+
+// leaves are the policies of the library that wrap nothing, as entries of readyConstant. But
+// ExponentialBackOff reads the clock in Reset, which takes longer than some whole loops; see ready.
+var leaves = []struct {
+	name   string
+	policy backoff.BackOff
+}{
+	{ours, backoff.NewConstantBackOff(0)},
+	{ours + "-Linear", backoff.NewLinearBackOff(0)},
+	{ours + "-Zero", &backoff.ZeroBackOff{}},
+	{ours + "-Stop", &backoff.StopBackOff{}},
+}
 
 // jitters are all strategies of the library.
 var jitters = func() (all []backoff.Jitter) {
@@ -55,6 +74,19 @@ type task struct {
 type entry struct {
 	peer  string
 	build func(tb testing.TB) func(n int)
+}
+
+// succeeding is Retry over b, whose first attempt succeeds.
+func succeeding(b backoff.BackOff) func(testing.TB) func(n int) {
+	return func(tb testing.TB) func(n int) {
+		return func(n int) {
+			for range n {
+				if err := backoff.Retry(func() error { return nil }, b); err != nil {
+					tb.Error(err)
+				}
+			}
+		}
+	}
 }
 
 // tasks returns all that is measured in time and allocations.
@@ -79,6 +111,17 @@ func tasks(ctx context.Context) []task {
 			return p.constant(t.setup, failing(t.failures))
 		})})
 	}
+	for i := range all {
+		if all[i].name == readyConstant {
+			for _, leaf := range leaves[1:] {
+				all[i].entries = append(all[i].entries, entry{leaf.name, succeeding(leaf.policy)})
+			}
+		}
+	}
+	all = append(all, task{name: readyBudget, entries: []entry{
+		{sized, succeeding(backoff.WithBudget(&backoff.ZeroBackOff{}, new(backoff.Budget)))},
+		{fixed, succeeding(backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: 500}))},
+	}})
 	nextEntries := []entry{
 		{ours, asking(func() policy { return backoff.NewExponentialBackOff() })},
 		{cenkaltiV4, asking(func() policy { return cenkalti4.NewExponentialBackOff() })},

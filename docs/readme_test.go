@@ -31,8 +31,9 @@ const (
 
 func TestReadmeLength(t *testing.T) {
 	readme := read(t, "README.md")
-	require.LessOrEqual(t, strings.Count(readme, "\n"), mostLines, "README.md has too many lines")
-	require.LessOrEqual(t, len(strings.Fields(readme)), mostWords, "README.md has too many words")
+	if lines, words := strings.Count(readme, "\n"), len(strings.Fields(readme)); lines > mostLines || words > mostWords {
+		t.Errorf("README.md has %d lines and %d words, more than %d and %d", lines, words, mostLines, mostWords)
+	}
 }
 
 // The README's blocks are whole: together they compile with the imports that they use.
