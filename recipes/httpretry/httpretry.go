@@ -11,7 +11,7 @@
 //   - no response within AttemptTimeout;
 //   - an error, unless it will be the same next time: a certificate that is not accepted, a TLS
 //     handshake refused by the server, plain HTTP in answer to TLS, an unknown host name, an invalid
-//     port, a request that net/http refuses to send (a body of up to 1 MiB is read to find that out).
+//     port. (Requests that net/http refuses to send, say for an invalid header, are not recognised.)
 //
 // The wait is at least what the server asks for by Retry-After-Ms, or else by Retry-After. A request
 // whose Cancel channel is closed is not sent again; only its context also ends a wait.
@@ -31,7 +31,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"example.com/backoff"
@@ -150,7 +149,7 @@ func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, 
 	if !timely {
 		return nil, os.ErrDeadlineExceeded
 	}
-	if canceled(request) || permanent(request, err) {
+	if canceled(request) || permanent(err) {
 		return nil, backoff.Permanent(err)
 	}
 	return nil, err
@@ -224,43 +223,13 @@ func canceled(request *http.Request) bool {
 	}
 }
 
-// permanent reports whether the next attempt of request would fail like the one that failed with err.
-func permanent(request *http.Request, err error) bool {
+// permanent reports whether the next attempt would fail with err, too.
+func permanent(err error) bool {
 	var name *net.DNSError
 	var operation *net.OpError
 	return errors.As(err, new(*tls.CertificateVerificationError)) ||
 		errors.As(err, &operation) && operation.Op == "remote error" || // a TLS alert
 		errors.Is(err, http.ErrSchemeMismatch) ||
 		errors.As(err, &name) && name.IsNotFound ||
-		errors.As(err, new(*net.AddrError)) || // an invalid port
-		strings.HasPrefix(err.Error(), "http2: invalid ") || // HTTP/1 would send it
-		strings.HasPrefix(err.Error(), "http2: request header list larger ") ||
-		unsendable(request, err)
-}
-
-// unsendable reports whether net/http refuses to send request, to whatever server. cause, the error of
-// the attempt, does not tell: now and then it is that of a connection which was closed on account of
-// the request.
-func unsendable(request *http.Request, cause error) bool {
-	probe := request.WithContext(context.Background())
-	if request.Body != nil && request.Body != http.NoBody {
-		b, err := request.GetBody()
-		if err != nil {
-			return false
-		}
-		defer b.Close()
-		probe.Body = http.NoBody
-		if request.ContentLength <= 1<<20 {
-			probe.Body = io.NopCloser(io.LimitReader(b, max(0, request.ContentLength)+1))
-		}
-	}
-	// Some faults show before a connection is made, the others when the request is written.
-	nowhere := http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return nil, net.ErrClosed
-	}}
-	if _, err := nowhere.RoundTrip(probe); !errors.Is(err, net.ErrClosed) {
-		// But a base may send what net/http does not: a URL of another scheme, or one that it completes.
-		return strings.Contains(cause.Error(), err.Error())
-	}
-	return probe.Write(io.Discard) != nil
+		errors.As(err, new(*net.AddrError)) // an invalid port
 }
