@@ -14,7 +14,8 @@
 //     port. (Requests that net/http refuses to send, say for an invalid header, are not recognised.)
 //
 // The wait is at least what the server asks for by Retry-After-Ms, or else by Retry-After. A request
-// whose Cancel channel is closed is not sent again; only its context also ends a wait.
+// whose Cancel channel is closed is not sent again; only its context also ends a wait. The Timeout of
+// an [http.Client] limits all attempts together, with their waits and the reading of the last body.
 //
 // Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and
 // PingTimeout in the base's [http.HTTP2Config] below AttemptTimeout, so that it is found and replaced.
@@ -25,6 +26,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -44,8 +46,9 @@ type Transport struct {
 	// [http.DefaultTransport]; a Transport that takes the place of that one must have a Base.
 	Base http.RoundTripper
 
-	// AttemptTimeout limits the time from the start of an attempt to its response's headers, not
-	// the reading of the response's body. Zero means 30 s; it must not be negative.
+	// AttemptTimeout limits the time from the start of an attempt to its response's headers. It does
+	// not limit the reading of the response's body; the request's context and the Timeout of an
+	// [http.Client] do. Zero means 30 s; it must not be negative.
 	AttemptTimeout time.Duration
 
 	// MaxRetryAfter is the longest wait that a server may ask for. A response that asks for more is
@@ -56,7 +59,7 @@ type Transport struct {
 	Policy func() backoff.BackOff
 
 	// Budget pays for the retries. Share it with other clients of the same service. Nil means a
-	// budget of the Transport's own, with the default values.
+	// zero Budget of the Transport's own.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before the wait for each retry, with the reason for the retry.
@@ -132,6 +135,9 @@ func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, 
 	timer := time.AfterFunc(cmp.Or(t.AttemptTimeout, 30*time.Second), cancel)
 	response, err := t.base().RoundTrip(clone)
 	timely := timer.Stop()
+	if err == nil && response == nil { // what http.Client says of it
+		err = backoff.Permanent(fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", t.base()))
+	}
 	if err == nil && timely {
 		response.Request = request
 		if response.Body == nil || response.Body == http.NoBody { // http.Client accepts nil, too
@@ -168,7 +174,8 @@ func (t *Transport) check(response *http.Response) error {
 	if ms, _ := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); ms > 0 { // +Inf if out of range
 		wait = time.Duration(min(ms*float64(time.Millisecond), 1<<62))
 	}
-	err := errors.New(response.Status)
+	status := fmt.Sprint(response.StatusCode, " ", http.StatusText(response.StatusCode)) // if the base leaves Status out
+	err := errors.New(cmp.Or(response.Status, status))
 	if wait > cmp.Or(t.MaxRetryAfter, time.Minute) {
 		return backoff.Permanent(err)
 	}

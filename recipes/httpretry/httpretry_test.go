@@ -352,15 +352,41 @@ func counted(base baseFunc) (*httpretry.Transport, *int) {
 	})}, calls
 }
 
-// A response without a body, as a base made for tests may return, is accepted as http.Client accepts it.
-func TestNilBody(t *testing.T) {
-	client := http.Client{Transport: &httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 503}, nil
-	})}}
-	response, err := client.Get("http://localhost")
-	require.NoError(t, err)
-	require.Equal(t, 503, response.StatusCode)
-	require.NoError(t, response.Body.Close())
+// A response without a body and a status, as a base made for tests may return, is accepted as
+// http.Client accepts it.
+func TestBareResponse(t *testing.T) {
+	for _, test := range []struct {
+		code         int
+		status, want string
+	}{
+		{503, "503 Busy", "503 Busy"},
+		{503, "", "503 Service Unavailable"},
+		{599, "", "599 "},
+	} {
+		base := baseFunc(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: test.code, Status: test.status, Header: http.Header{"X-Should-Retry": {"true"}}}, nil
+		})
+		var reasons []string
+		client := http.Client{Transport: &httpretry.Transport{Policy: threeRetries, Base: base, Notify: func(_ *http.Request, err error, _ time.Duration) {
+			reasons = append(reasons, err.Error())
+		}}}
+		response, err := client.Do(newRequest(t, "GET", "http://localhost", ""))
+		require.NoError(t, err)
+		require.Equal(t, test.code, response.StatusCode)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, []string{test.want, test.want, test.want}, reasons)
+	}
+}
+
+// A base that returns neither a response nor an error fails as it does without a Transport.
+func TestNoResponse(t *testing.T) {
+	transport, calls := counted(func(*http.Request) (*http.Response, error) { return nil, nil })
+	_, want := (&http.Client{Transport: transport.Base}).Get("http://localhost")
+	require.Error(t, want)
+	*calls = 0
+	_, err := (&http.Client{Transport: transport}).Get("http://localhost")
+	require.Equal(t, want, err)
+	require.Equal(t, 1, *calls)
 }
 
 // A context that ends after the last attempt does not turn its response into an error without the
