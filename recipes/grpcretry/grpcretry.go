@@ -4,7 +4,7 @@
 //   - codes.Unavailable, or a code that Options.Codes names;
 //   - codes.DeadlineExceeded, if attempts have a timeout of their own.
 //
-// Other codes are returned at once. They mean that the request is wrong, that the outcome cannot
+// Other codes are returned immediately. They mean that the request is wrong, that the outcome cannot
 // change, or, like Aborted, that more than this call must be repeated. ResourceExhausted may stand
 // for a quota that is used up for the day; name it in Codes if the service means "slow down".
 //
@@ -13,7 +13,7 @@
 // repeats it if it never left the client. Streams are not retried.
 //
 // While a connection is down, gRPC redials it with waits of its own, a second at first, and until
-// then fails each attempt at once. With [grpc.WaitForReady] and an AttemptTimeout an attempt waits
+// then fails each attempt immediately. With [grpc.WaitForReady] and an AttemptTimeout an attempt waits
 // for the connection instead. If a service config has a retry policy, turn it off by
 // [grpc.WithDisableRetry], so that only one layer retries.
 package grpcretry

@@ -11,7 +11,7 @@
 //   - no response within AttemptTimeout;
 //   - an error, unless it will be the same next time: a certificate that is not accepted, a TLS
 //     handshake refused by the server, plain HTTP in answer to TLS, an unknown host name, an invalid
-//     port. (Requests that net/http refuses to send, say for an invalid header, are not recognised.)
+//     port. (A request that net/http refuses to send, say for an invalid header, is tried again, too.)
 //
 // The wait is at least what the server asks for by Retry-After-Ms, or else by Retry-After. A request
 // whose Cancel channel is closed is not sent again; only its context also ends a wait. The Timeout of
@@ -42,8 +42,9 @@ import (
 // so that its budget limits what retries add to the load. The zero value is ready to use. It is safe
 // for concurrent use if its functions are. It must not be changed or copied after first use.
 type Transport struct {
-	// Base sends each attempt. It must heed the request's context. Nil means
-	// [http.DefaultTransport]; a Transport that takes the place of that one must have a Base.
+	// Base sends each attempt. It must heed the request's context. (An [http.Transport] does, but first
+	// waits for a Read of the request's body that it has called.) Nil means [http.DefaultTransport]; a
+	// Transport that takes the place of that one must have a Base.
 	Base http.RoundTripper
 
 	// AttemptTimeout limits the time from the start of an attempt to its response's headers. It does
@@ -52,7 +53,7 @@ type Transport struct {
 	AttemptTimeout time.Duration
 
 	// MaxRetryAfter is the longest wait that a server may ask for. A response that asks for more is
-	// returned at once. Zero means one minute; it must not be negative.
+	// returned immediately. Zero means one minute; it must not be negative.
 	MaxRetryAfter time.Duration
 
 	// Policy returns a policy for one request. Nil means at most 4 retries, with full jitter.
@@ -135,7 +136,7 @@ func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, 
 	timer := time.AfterFunc(cmp.Or(t.AttemptTimeout, 30*time.Second), cancel)
 	response, err := t.base().RoundTrip(clone)
 	timely := timer.Stop()
-	if err == nil && response == nil { // what http.Client says of it
+	if err == nil && response == nil { // http.Client says the same
 		err = backoff.Permanent(fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", t.base()))
 	}
 	if err == nil && timely {
