@@ -769,6 +769,29 @@ func TestBudgetTurnShared(t *testing.T) {
 	})
 }
 
+// A batch whose operations all wait, with none to come, does not need a minute for each: the first one's
+// trial pays for the next.
+func TestBudgetTurnBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var budget backoff.Budget
+		start := time.Now()
+		var group sync.WaitGroup
+		for range 100 {
+			group.Go(func() {
+				policy := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0))
+				require.NoError(t, backoff.Retry(func() error {
+					if time.Since(start) < 10*time.Minute {
+						return errFailed
+					}
+					return nil
+				}, backoff.WithBudgetWait(policy, &budget)))
+			})
+		}
+		group.Wait()
+		require.Less(t, time.Since(start), 15*time.Minute)
+	})
+}
+
 // Workers that all wait come back: ten minutes down, then full throughput within two and a half minutes,
 // which are a minute until the next trial and the longest wait after it.
 func TestBudgetTurnWorkers(t *testing.T) {
