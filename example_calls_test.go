@@ -14,7 +14,7 @@ var errGivenUp = errors.New("given up")
 var budget backoff.Budget // for all calls to one service
 
 func newPolicy(ctx context.Context) (b backoff.BackOff) {
-	b = backoff.NewExponentialBackOff()      // how long to wait; 15 minutes in all
+	b = backoff.NewExponentialBackOff()      // how long to wait; for 15 minutes in all
 	b = backoff.WithMaxRetries(b, 5)         // at most five retries: six attempts
 	b = backoff.WithStopCause(b, errGivenUp) // at either limit the error matches errGivenUp
 	b = backoff.WithRetryIf(b, func(err error) bool { return !errors.Is(err, sql.ErrNoRows) })

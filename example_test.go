@@ -515,7 +515,7 @@ func Example_outcome() {
 		case errors.Is(err, context.DeadlineExceeded):
 			return "out of time"
 		}
-		return fmt.Sprint(err) // of the operation, or nil
+		return fmt.Sprint(err) // the operation's error, or nil
 	}
 	policy := func(ctx context.Context) backoff.BackOff {
 		b := backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 2)

@@ -152,7 +152,7 @@ func outcome(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "out of time"
 	}
-	return fmt.Sprint(err) // of the operation, or nil
+	return fmt.Sprint(err) // the operation's error, or nil
 }
 
 // Attempts that time out by themselves are not the loop's deadline, and a shutdown is one whatever the
