@@ -223,27 +223,37 @@ func ExampleNewTicker() {
 }
 
 // Attempts and other work share a select loop. The ticker's channel is closed when the policy
-// stops; a closed channel is always ready, so the loop sets it to nil.
+// stops; a closed channel is always ready, so the loop sets it to nil. So it does after a success.
 func ExampleTicker() {
+	calls := 0
+	connect := func() error {
+		if calls++; calls < 3 {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
 	jobs := make(chan string, 2)
 	jobs <- "one"
 	jobs <- "two"
 	close(jobs)
 
-	policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 2)
+	policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 5)
 	ticker := backoff.NewTicker(policy)
 	defer ticker.Stop()
 
-	attempts, done := 0, 0
+	var err error
+	done := 0
 	ticks := ticker.C
 	for ticks != nil || jobs != nil {
 		select {
 		case _, ok := <-ticks:
 			if !ok {
-				ticks = nil // no more attempts
+				ticks = nil // no more attempts: err is the last one's
 				break
 			}
-			attempts++ // and none succeeds
+			if err = connect(); err == nil {
+				ticks = nil // no more are needed
+			}
 		case _, ok := <-jobs:
 			if !ok {
 				jobs = nil // no more jobs
@@ -252,9 +262,9 @@ func ExampleTicker() {
 			done++
 		}
 	}
-	fmt.Println(attempts, "attempts,", done, "jobs done")
+	fmt.Println(calls, "attempts,", done, "jobs done, error:", err)
 	// Output:
-	// 3 attempts, 2 jobs done
+	// 3 attempts, 2 jobs done, error: <nil>
 }
 
 // Stop closes the channel, here during a wait. To call it again does no harm.
@@ -680,7 +690,8 @@ func ExampleWithBudgetWait() {
 }
 
 // Fifty workers share a budget. The service is unavailable at first, and nobody waits for a single job.
-// So retries wait for their turn: successes pay for them.
+// So retries wait for their turn: successes pay for them. (Where all workers wait and nothing has
+// succeeded for a minute, one retry is free.)
 func ExampleWithBudgetWait_workers() {
 	ctx := context.Background() // in a real program, one that ends with a signal
 	var calls atomic.Int64

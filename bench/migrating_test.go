@@ -371,6 +371,27 @@ func TestMigratingMultiplier(t *testing.T) {
 	require.Equal(t, old, calls(here(1)))
 }
 
+// A policy that is asked by hand never stops there. Here it does after 15 minutes.
+func TestMigratingByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policies := map[string]interface{ NextBackOff() time.Duration }{
+			"v5": v5.NewExponentialBackOff(), "v6": v6.NewExponentialBackOff(), "v7": v7.NewExponentialBackOff(),
+			"without limit": backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0)),
+		}
+		here := backoff.NewExponentialBackOff()
+		policies["here"] = here
+		for _, policy := range policies {
+			require.Positive(t, policy.NextBackOff())
+		}
+		time.Sleep(15 * time.Minute)
+		delete(policies, "here")
+		for name, policy := range policies {
+			require.Positive(t, policy.NextBackOff(), name)
+		}
+		require.Equal(t, backoff.Stop, here.NextBackOff())
+	})
+}
+
 // After the wait that a server asked for, the others start their policy over; here it goes on.
 func TestMigratingRetryAfter(t *testing.T) {
 	c := migrationCase{successAt: 4, timeout: time.Hour}
