@@ -48,9 +48,9 @@
 // implements [BackOffObserver]. A decorator embeds a policy and should have a method Unwrap() BackOff
 // that returns it; up to 1,000 of them are looked through. Without Unwrap, the end of a context below
 // is noticed only after the wait and one more call, and the error does not match the context's.
-// Observers, WithRetryIf, budgets and stop causes below do not see the outcomes. An
-// [ExponentialBackOff] below ignores a [RetryAfterError], and its Stop means what it means by hand. The
-// example Decorator of BackOff shows a decorator.
+// Observers, WithRetryIf, budgets and stop causes below do not see the outcomes, and an
+// [ExponentialBackOff] ignores a [RetryAfterError] (see also its Stop). The example Decorator of BackOff
+// shows a decorator.
 package backoff
 
 import (

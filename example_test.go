@@ -223,7 +223,7 @@ func ExampleNewTicker() {
 }
 
 // Attempts and other work share a select loop. The ticker's channel is closed when the policy
-// stops; a closed channel is always ready, so the loop sets it to nil. So it does after a success.
+// stops; a closed channel is always ready, so the loop sets it to nil, as it does after a success.
 func ExampleTicker() {
 	calls := 0
 	connect := func() error {
@@ -272,7 +272,7 @@ func ExampleTicker_Stop() {
 	ticker := backoff.NewTicker(backoff.NewConstantBackOff(time.Hour))
 	defer ticker.Stop()
 
-	_, ok := <-ticker.C // the first tick comes at once
+	_, ok := <-ticker.C // the first tick comes immediately
 	fmt.Println(ok)
 
 	ticker.Stop()
@@ -317,7 +317,7 @@ func Example_select() {
 	// 3 attempts, 2 jobs done
 }
 
-// An error that retrying cannot fix ends the loop at once. It is returned without the mark.
+// An error that retrying cannot fix ends the loop immediately. It is returned without the mark.
 func ExamplePermanent() {
 	errNotFound := errors.New("no such user")
 	calls := 0
@@ -432,8 +432,8 @@ func ExampleRetryAfter_http() {
 	// hello <nil>
 }
 
-// A loop does not wait for longer than its limit, here the default of 15 minutes. Its caller can
-// read the wait that was asked for from the error.
+// A loop does not wait for longer than its limit, here the default of 15 minutes. The error says how
+// long the server asked to wait.
 func ExampleRetryAfterError() {
 	fetch := func() error {
 		return backoff.RetryAfter(errors.New("too many requests"), time.Hour)
@@ -491,8 +491,8 @@ func ExampleWithContext_error() {
 	// true
 }
 
-// A wait that would outlast the context's deadline is not begun; the first one is, unless a server
-// asked for that much. The loop gives up early; the context itself is not done then.
+// A wait that would outlast the context's deadline is refused, except the first one, unless a server
+// asked for it. The context itself is not done then.
 func ExampleWithContext_deadline() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -599,7 +599,7 @@ func ExampleWithMaxRetries() {
 	// 4 calls: busy
 }
 
-// Retry only while the service is throttling. Any other error is returned at once, unchanged.
+// Retry only while the service is throttling. Any other error is returned immediately, unchanged.
 func ExampleWithRetryIf() {
 	errThrottled := errors.New("throttled")
 	calls := 0
@@ -647,7 +647,7 @@ func ExampleWithStopCause() {
 	// true false
 }
 
-// A loop written by hand pays for its retries itself. This one does so without waits.
+// A loop written by hand asks the budget before each retry. This one does not wait.
 func ExampleBudget() {
 	budget := &backoff.Budget{Capacity: 10, RetryCost: 5}
 	fetch := func() error { return errors.New("busy") }
@@ -771,9 +771,9 @@ func ExampleWithBudget_exhausted() {
 	// true true
 }
 
-// A worker that never gives up needs a loop around Retry. Once the budget is exhausted, Retry makes one
-// call and returns immediately. So the worker's own loop must wait, here by a policy without a budget
-// that never stops.
+// A loop around Retry must wait by itself: once the budget is exhausted, Retry makes one call and returns
+// immediately. Here it waits by a policy without a budget that never stops. (With WithBudgetWait, one
+// Retry does all that.)
 func ExampleWithBudget_outerLoop() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
