@@ -75,7 +75,7 @@ func (b *Budget) Withdraw() bool {
 
 // Deposit counts a success and puts in SuccessRefund tokens. Call it after each success in a loop that
 // calls Withdraw. It does not return what a retry cost, as [WithBudget] does.
-func (b *Budget) Deposit() { b.succeed(valueOf(b.SuccessRefund, DefaultSuccessRefund)) }
+func (b *Budget) Deposit() { b.succeed(b.refund(), b.refund()) }
 
 // Tokens returns the number of tokens in the bucket.
 func (b *Budget) Tokens() int {
@@ -138,16 +138,20 @@ func (b *Budget) undo(paid int64) {
 	}
 }
 
-// succeed counts a success and puts in tokens.
-func (b *Budget) succeed(tokens int64) {
+// succeed counts a success and puts in tokens, or atFloor while next to nothing succeeds.
+func (b *Budget) succeed(tokens, atFloor int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.active, _ = b.update()
+	if b.Capacity != 0 || b.successes <= budgetFloor {
+		tokens = atFloor
+	}
 	b.successes++
 	b.spent = max(0, b.spent-tokens)
 }
 
-func (b *Budget) cost() int64 { return valueOf(b.RetryCost, DefaultRetryCost) }
+func (b *Budget) cost() int64   { return valueOf(b.RetryCost, DefaultRetryCost) }
+func (b *Budget) refund() int64 { return valueOf(b.SuccessRefund, DefaultSuccessRefund) }
 
 func valueOf(field, zeroMeans int) int64 {
 	if field == 0 {
