@@ -223,27 +223,37 @@ func ExampleNewTicker() {
 }
 
 // Attempts and other work share a select loop. The ticker's channel is closed when the policy
-// stops; a closed channel is always ready, so the loop sets it to nil.
+// stops; a closed channel is always ready, so the loop sets it to nil. So it does after a success.
 func ExampleTicker() {
+	calls := 0
+	connect := func() error {
+		if calls++; calls < 3 {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
 	jobs := make(chan string, 2)
 	jobs <- "one"
 	jobs <- "two"
 	close(jobs)
 
-	policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 2)
+	policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 5)
 	ticker := backoff.NewTicker(policy)
 	defer ticker.Stop()
 
-	attempts, done := 0, 0
+	var err error
+	done := 0
 	ticks := ticker.C
 	for ticks != nil || jobs != nil {
 		select {
 		case _, ok := <-ticks:
 			if !ok {
-				ticks = nil // no more attempts
+				ticks = nil // no more attempts: err is the last one's
 				break
 			}
-			attempts++ // and none succeeds
+			if err = connect(); err == nil {
+				ticks = nil // no more are needed
+			}
 		case _, ok := <-jobs:
 			if !ok {
 				jobs = nil // no more jobs
@@ -252,9 +262,9 @@ func ExampleTicker() {
 			done++
 		}
 	}
-	fmt.Println(attempts, "attempts,", done, "jobs done")
+	fmt.Println(calls, "attempts,", done, "jobs done, error:", err)
 	// Output:
-	// 3 attempts, 2 jobs done
+	// 3 attempts, 2 jobs done, error: <nil>
 }
 
 // Stop closes the channel, here during a wait. To call it again does no harm.
@@ -502,23 +512,24 @@ func ExampleWithContext_deadline() {
 	// true <nil>
 }
 
-// Ask the error why a loop ended, not the context: a wait that would outlast the deadline is refused,
-// and the context has not ended then.
+// Check the returned error, not ctx.Err(): after a refused wait the context has not ended. The named
+// limit comes first, because an attempt's own timeout matches context.DeadlineExceeded too.
 func Example_outcome() {
-	try := func(operation backoff.Operation, policy backoff.BackOff) string {
-		switch err := backoff.Retry(operation, policy); {
-		case err == nil:
-			return "success"
+	errGivenUp := errors.New("given up")
+	outcome := func(err error) string {
+		switch {
+		case errors.Is(err, errGivenUp): // first: the last attempt may have had a timeout of its own
+			return "given up"
 		case errors.Is(err, context.Canceled):
 			return "shutdown"
 		case errors.Is(err, context.DeadlineExceeded):
 			return "out of time"
-		default:
-			return "failure: " + err.Error()
 		}
+		return fmt.Sprint(err) // the operation's error, or nil
 	}
 	policy := func(ctx context.Context) backoff.BackOff {
-		return backoff.WithContext(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 2), ctx)
+		b := backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 2)
+		return backoff.WithContext(backoff.WithStopCause(b, errGivenUp), ctx)
 	}
 	background := context.Background()
 	canceled, cancel := context.WithCancel(background)
@@ -526,17 +537,21 @@ func Example_outcome() {
 	minute, cancel := context.WithTimeout(background, time.Minute)
 	defer cancel()
 
-	fmt.Println(try(func() error { return nil }, policy(background)))
-	fmt.Println(try(func() error { return errors.New("busy") }, policy(background)))
-	fmt.Println(try(func() error { return errors.New("busy") }, policy(canceled)))
-	fmt.Println(try(func() error { return backoff.RetryAfter(errors.New("busy"), time.Hour) }, policy(minute)))
-	fmt.Println(minute.Err(), context.Cause(minute))
+	succeed := func() error { return nil }
+	find := func() error { return backoff.Permanent(errors.New("not found")) }
+	timeOut := func() error { return context.DeadlineExceeded } // of one attempt
+	later := func() error { return backoff.RetryAfter(errors.New("busy"), time.Hour) }
+	fmt.Println(outcome(backoff.Retry(succeed, policy(background))))
+	fmt.Println(outcome(backoff.Retry(find, policy(background))))
+	fmt.Println(outcome(backoff.Retry(timeOut, policy(background))))
+	fmt.Println(outcome(backoff.Retry(later, policy(canceled))))
+	fmt.Println(outcome(backoff.Retry(later, policy(minute))), minute.Err())
 	// Output:
-	// success
-	// failure: busy
+	// <nil>
+	// not found
+	// given up
 	// shutdown
-	// out of time
-	// <nil> <nil>
+	// out of time <nil>
 }
 
 // This loop keeps a connection open for as long as the program runs. It never gives up.
@@ -672,6 +687,49 @@ func ExampleWithBudgetWait() {
 	})
 	fmt.Println(calls, err)
 	// Output: 3 <nil>
+}
+
+// Fifty workers share a budget. The service is unavailable at first, and nobody waits for a single job.
+// So retries wait for their turn: successes pay for them. (Where all workers wait and nothing has
+// succeeded for a minute, one retry is free.)
+func ExampleWithBudgetWait_workers() {
+	ctx := context.Background() // in a real program, one that ends with a signal
+	var calls atomic.Int64
+	send := func(context.Context, int) error { // fails 20 times
+		if calls.Add(1) <= 20 {
+			return errors.New("unavailable")
+		}
+		return nil
+	}
+
+	var budget backoff.Budget // one for all calls to a service
+	jobs := make(chan int)
+	var done atomic.Int64
+	var workers sync.WaitGroup
+	for range 50 {
+		workers.Add(1)
+		go func() {
+			defer workers.Done()
+			for job := range jobs {
+				policy := backoff.WithBudgetWait(backoff.NewExponentialBackOff(
+					backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
+					backoff.WithMaxElapsedTime(0),                 // only ctx ends it
+				), &budget)
+				err := backoff.Retry(func() error { return send(ctx, job) }, backoff.WithContext(policy, ctx))
+				if err == nil {
+					done.Add(1)
+				}
+			}
+		}()
+	}
+	for job := range 100 {
+		jobs <- job
+	}
+	close(jobs)
+	workers.Wait()
+	fmt.Println(done.Load(), "jobs done,", calls.Load(), "calls")
+	// Output:
+	// 100 jobs done, 120 calls
 }
 
 // All loops that call one service share one budget. This service is down. Each loop makes its first
