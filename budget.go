@@ -53,7 +53,6 @@ type Budget struct {
 	Clock Clock
 
 	mu        sync.Mutex
-	started   bool          // the fields below are in use
 	spent     int64         // what is missing from a full bucket; more than that while it shrinks
 	successes float64       // of the last three seconds, by age
 	aged      time.Duration // when they were aged
@@ -83,9 +82,6 @@ func (b *Budget) Tokens() int {
 // update ages the bucket and returns the time and what a full one holds. It requires mu.
 func (b *Budget) update() (now time.Duration, full int64) {
 	now = read(b.Clock, &b.first)
-	if !b.started {
-		b.started, b.aged, b.active = true, now, now
-	}
 	b.aged, b.active = min(b.aged, now), min(b.active, now) // the Clock may have stepped back
 	if b.Capacity != 0 {
 		return now, int64(max(0, b.Capacity))
