@@ -53,7 +53,6 @@ type Budget struct {
 	Clock Clock
 
 	mu        sync.Mutex
-	started   bool          // the fields below are in use
 	spent     int64         // what is missing from a full bucket; more than that while it shrinks
 	successes float64       // of the last three seconds, by age
 	aged      time.Duration // when they were aged
@@ -70,7 +69,7 @@ func (b *Budget) Withdraw() bool {
 
 // Deposit counts a success and puts in SuccessRefund tokens. Call it after each success in a loop that
 // calls Withdraw. It does not return what a retry cost, as [WithBudget] does.
-func (b *Budget) Deposit() { b.succeed(valueOf(b.SuccessRefund, DefaultSuccessRefund)) }
+func (b *Budget) Deposit() { b.succeed(b.refund(), b.refund()) }
 
 // Tokens returns the number of tokens in the bucket.
 func (b *Budget) Tokens() int {
@@ -83,9 +82,6 @@ func (b *Budget) Tokens() int {
 // update ages the bucket and returns the time and what a full one holds. It requires mu.
 func (b *Budget) update() (now time.Duration, full int64) {
 	now = read(b.Clock, &b.first)
-	if !b.started {
-		b.started, b.aged, b.active = true, now, now
-	}
 	b.aged, b.active = min(b.aged, now), min(b.active, now) // the Clock may have stepped back
 	if b.Capacity != 0 {
 		return now, int64(max(0, b.Capacity))
@@ -133,16 +129,20 @@ func (b *Budget) undo(paid int64) {
 	}
 }
 
-// succeed counts a success and puts in tokens.
-func (b *Budget) succeed(tokens int64) {
+// succeed counts a success and puts in tokens, or atFloor while next to nothing succeeds.
+func (b *Budget) succeed(tokens, atFloor int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.active, _ = b.update()
+	if b.Capacity != 0 || b.successes <= budgetFloor {
+		tokens = atFloor
+	}
 	b.successes++
 	b.spent = max(0, b.spent-tokens)
 }
 
-func (b *Budget) cost() int64 { return valueOf(b.RetryCost, DefaultRetryCost) }
+func (b *Budget) cost() int64   { return valueOf(b.RetryCost, DefaultRetryCost) }
+func (b *Budget) refund() int64 { return valueOf(b.SuccessRefund, DefaultSuccessRefund) }
 
 func valueOf(field, zeroMeans int) int64 {
 	if field == 0 {

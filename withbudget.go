@@ -22,12 +22,13 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 
 // WithBudgetWait is like [WithBudget] for work that can wait: a retry that budget cannot pay for waits
 // for its turn. While a service is down it receives little more than first attempts; once it answers,
-// successes pay for the retries that have waited.
+// successes pay for the retries that have waited. Such a retry's own success counts as one at the first
+// attempt, but while next to nothing succeeds it returns the cost.
 //
 // Tokens are taken when the wait is over. If budget cannot pay then, the loop takes another wait from b
 // (at least 100 ms), calls notify, waits, and asks again, until budget pays, b stops or the context
 // ends. A wait that a server asked for is made once. After a minute without a success or a retry, one
-// retry is free; if that succeeds, it pays for the next.
+// retry is free.
 //
 // Each of these waits counts as one of [WithMaxRetries], so limit such a loop by its context or by
 // MaxElapsedTime. If b stops while budget cannot pay, the error matches [ErrBudgetExhausted] too.
@@ -56,10 +57,12 @@ func (b *budgetBackOff) Observe(err error) {
 	case err != nil:
 	case !b.retrying:
 		b.budget.Deposit()
-	case b.waits && b.granted: // an unpaid one too: it pays for the next that waits, and that for its next
-		b.budget.succeed(b.budget.cost())
+	case b.waits && b.granted:
+		// At the floor it pays for the next that waits, and so on. Above it that would drain faster
+		// than a service with a long queue recovers, so it counts as a first attempt.
+		b.budget.succeed(b.budget.refund(), b.budget.cost())
 	default:
-		b.budget.succeed(b.paid)
+		b.budget.succeed(b.paid, b.paid)
 	}
 	b.retrying, b.granted, b.paid = err != nil, false, 0
 }
