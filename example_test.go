@@ -554,7 +554,8 @@ func Example_outcome() {
 	// out of time <nil>
 }
 
-// This loop keeps a connection open for as long as the program runs. It never gives up.
+// This loop keeps a connection open for as long as the program runs. It never gives up. It has no budget:
+// a connection that lasts is no success that could pay for the retries of others.
 func Example_reconnect() {
 	keepConnected := func(ctx context.Context, connect func(context.Context) error) (err error) {
 		policy := backoff.WithContext(backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0)), ctx)

@@ -33,7 +33,8 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 // Each of these waits counts as one of [WithMaxRetries], so limit such a loop by its context or by
 // MaxElapsedTime. If b stops while budget cannot pay, the error matches [ErrBudgetExhausted] too.
 //
-// Loops of both kinds may share one budget. Below a decorator without Unwrap, and if you call
+// Do not use it for a connection that is kept: as long as that lasts it is no success, and pays for
+// nothing. Loops of both kinds may share one budget. Below a decorator without Unwrap, and if you call
 // NextBackOff yourself, it is like WithBudget.
 func WithBudgetWait(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
