@@ -33,8 +33,7 @@ func Attempts(b BackOff, err *error) iter.Seq[int] {
 	return func(yield func(int) bool) { attempts(b, err, yield) }
 }
 
-// attempts is not part of Attempts, so that Attempts can be inlined, and a range over it does not
-// allocate.
+// attempts stands apart so that Attempts can be inlined, and a range over it does not allocate.
 func attempts(b BackOff, err *error, yield func(int) bool) {
 	if err == nil {
 		panic("backoff: Attempts called with a nil err")

@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"sync"
@@ -76,7 +77,7 @@ func (b *Budget) Tokens() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_, full := b.update()
-	return int(max(0, full-b.spent))
+	return int(min(max(0, full-b.spent), math.MaxInt))
 }
 
 // update ages the bucket and returns the time and what a full one holds. It requires mu.
@@ -141,12 +142,5 @@ func (b *Budget) succeed(tokens, atFloor int64) {
 	b.spent = max(0, b.spent-tokens)
 }
 
-func (b *Budget) cost() int64   { return valueOf(b.RetryCost, DefaultRetryCost) }
-func (b *Budget) refund() int64 { return valueOf(b.SuccessRefund, DefaultSuccessRefund) }
-
-func valueOf(field, zeroMeans int) int64 {
-	if field == 0 {
-		field = zeroMeans
-	}
-	return int64(max(0, field))
-}
+func (b *Budget) cost() int64   { return int64(max(0, cmp.Or(b.RetryCost, DefaultRetryCost))) }
+func (b *Budget) refund() int64 { return int64(max(0, cmp.Or(b.SuccessRefund, DefaultSuccessRefund))) }

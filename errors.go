@@ -115,9 +115,8 @@ func (e *stopError) Error() string   { return line(e.reason, e.last) }
 func (e *stopError) Unwrap() []error { return []error{e.reason, e.last} }
 
 // contextError is returned by a loop that its context has ended, or that refused a wait past the
-// deadline. It passes for the context's Err. The last error is matched alone: if it were found under
-// an interface too, the result would pass for it, for example with gRPC, which looks for a method
-// GRPCStatus.
+// deadline. It passes for the context's Err. The last error is only matched: were it found under an
+// interface too, the result would pass for it, as with gRPC, which looks for a method GRPCStatus.
 type contextError struct {
 	netError       // the context's Err
 	cause    error // its Cause, or why the wait was refused

@@ -13,8 +13,6 @@ import (
 //	interval n+1 = min(interval n × Multiplier, MaxInterval)
 //	wait         = interval × a random factor from [1 − RandomizationFactor, 1 + RandomizationFactor]
 //
-// So MaxInterval caps the interval, not the wait.
-//
 // After a [RetryAfterError] the range of the wait moves up to start at the time that the server asked
 // for. So with the default jitter, clients that received the same time are spread over one interval,
 // half a second at first. To spread them further, make InitialInterval about as long as the service
@@ -53,7 +51,7 @@ type ExponentialBackOff struct {
 	// other values below 1 mean 1. Above 1, an interval grows by at least a nanosecond.
 	Multiplier float64
 
-	// MaxInterval caps the interval. Zero or negative means DefaultMaxInterval.
+	// MaxInterval caps the interval, not the wait. Zero or negative means DefaultMaxInterval.
 	MaxInterval time.Duration
 
 	// MaxElapsedTime limits the time from Reset to the end of the last wait. Zero means no

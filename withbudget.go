@@ -11,8 +11,7 @@ import "time"
 // When the budget is empty, [Retry] returns immediately. If you call it in a loop, wait between the
 // calls; the example OuterLoop shows it. [NewTicker] panics on such a policy.
 //
-// A nil b means [NewExponentialBackOff]. A nil budget panics. The result holds the state of one
-// loop; the budget is shared by many.
+// A nil b means [NewExponentialBackOff]. A nil budget panics. The result holds the state of one loop.
 func WithBudget(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
 		panic("backoff: WithBudget called with a nil budget")
