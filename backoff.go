@@ -49,8 +49,7 @@
 // that returns it; up to 1,000 of them are looked through. Without Unwrap, the end of a context below
 // is noticed only after the wait and one more call, and the error does not match the context's.
 // Observers, WithRetryIf, budgets and stop causes below do not see the outcomes, and an
-// [ExponentialBackOff] ignores a [RetryAfterError] (see also its Stop). The example Decorator of BackOff
-// shows a decorator.
+// [ExponentialBackOff] ignores a [RetryAfterError] (see also its Stop). BackOff has examples of both.
 package backoff
 
 import (
