@@ -87,7 +87,7 @@ func (b *Budget) update() (now time.Duration, full int64) {
 	if b.Capacity != 0 {
 		return now, int64(max(0, b.Capacity))
 	}
-	b.successes *= math.Exp(-(now - b.aged).Seconds() / budgetWindow.Seconds())
+	b.successes *= math.Exp(-max(0, now-b.aged).Seconds() / budgetWindow.Seconds())
 	b.aged = now
 	cost := b.cost()
 	floor := min(cost, math.MaxInt64/budgetFloor) * budgetFloor

@@ -134,7 +134,7 @@ func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	if now < b.since { // the Clock has stepped back to before the start: start over
 		b.since = now
 	}
-	return now - b.since
+	return max(0, now-b.since) // which may overflow
 }
 
 // step returns the current interval and advances it. Both are at most longest.
