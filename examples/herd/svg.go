@@ -88,9 +88,9 @@ func (s *svg) curve(colour string, points [][2]float64) {
 	fmt.Fprintf(s, `<polyline class="curve" stroke="%s" points="%s"/>`+"\n", colour, path.String()[1:])
 }
 
-// point draws a measured point.
-func (s *svg) point(colour string, x, y float64) {
-	fmt.Fprintf(s, `<circle cx="%s" cy="%s" r="4" style="fill:%s"/>`+"\n", coordinate(x), coordinate(y), colour)
+// cross marks a point.
+func (s *svg) cross(colour string, x, y float64) {
+	fmt.Fprintf(s, `<path class="curve" stroke="%s" d="M%s,%sl10,10m0,-10l-10,10"/>`+"\n", colour, coordinate(x-5), coordinate(y-5))
 }
 
 // coordinate writes f with one decimal at most.
