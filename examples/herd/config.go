@@ -107,7 +107,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		"or the one of the outage (2000) or the retry-after (10000)", list(&clients, number(1, 1_000_000)))
 	duration("work", "for how `long` a write occupies the row of the contention (default 0)", 0, &c.work)
 	flags.IntVar(&c.repeats, "runs", 100, "how many `runs` of the contention to take the mean of")
-	duration("duration", "for how `long` the service is down (default 1m in the outage, else 10s)", time.Second, &c.outage.duration, &c.blip.stall)
+	duration("duration", "for how `long` the service is down (default 1m in the outage, else 10s)", 100*time.Millisecond, &c.outage.duration, &c.blip.stall)
 	flags.Func("load", "`loads` before the service is down, as shares of its capacity, separated by commas\n"+
 		"(default 0.7,0.8,0.9), or the one of the outage or the rules (0.8)", list(&loads, share(0.01, 1)))
 	duration("answer", "how `long` an answer takes besides the queue (default 100ms)", 0, &c.outage.answer, &c.blip.answer)

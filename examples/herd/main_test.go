@@ -28,7 +28,7 @@ func TestUsageErrors(t *testing.T) {
 		"-closed is for outage, not for -scenario blip":           "-scenario blip -closed",
 		`"1.5" is not a number from 0.01 to 1`:                    "-scenario blip -load 1.5",
 		`"NaN" is not a number from 0 to 1`:                       "-scenario amplification -rates NaN",
-		"less than 1s":                                            "-scenario outage -duration 5ms",
+		"less than 100ms":                                         "-scenario outage -duration 5ms",
 		"not above zero":                                          "-scenario blip -queue -5s",
 		"-runs 0 is not from 1 to 100000":                         "-runs 0",
 		"-csv is for contention and fleet, not for -scenario":     "-scenario outage -csv",

@@ -16,7 +16,7 @@ func TestRetryAfterWaits(t *testing.T) {
 	writeRetryAfter(&table, all, clients)
 	require.Regexp(t, `(?m)^ZeroBackOff +9900 +\d+ +\d+ +10000 +\d+ s$`, table.String())
 	for _, r := range all {
-		results[r.label()] = r
+		results[r.name] = r
 		require.Equal(t, clients, r.requests[0], r.label())
 		require.Zero(t, r.requests.sum(1, int(serverWait/tick)), "%s: before the server's wait is over", r.label())
 	}
