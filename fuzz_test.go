@@ -382,12 +382,17 @@ func FuzzAttempts(f *testing.F) {
 		f.Add([]byte{i, 3, i + 1, 7, i + 2, 2, i + 5, 1, 4}, []byte{0, i % 7, 1, i % 5, 0, 2, i % 3})
 	}
 	f.Fuzz(func(t *testing.T, wraps, outcomes []byte) {
-		want := runScript(backoff.Retry, wraps, outcomes)
-		require.Equal(t, want, runScript(attempt, wraps, outcomes))
-		if len(want.tokens) > 2 {
-			require.Equal(t, 1, want.tokens[2])
-		}
+		compareLoops(t, wraps, outcomes, backoff.WithBudget)
 	})
+}
+
+func compareLoops(t *testing.T, wraps, outcomes []byte, pay func(backoff.BackOff, *backoff.Budget) backoff.BackOff) {
+	t.Helper()
+	want := runScript(backoff.Retry, wraps, outcomes, pay)
+	require.Equal(t, want, runScript(attempt, wraps, outcomes, pay))
+	if len(want.tokens) > 2 {
+		require.Equal(t, 1, want.tokens[2])
+	}
 }
 
 // A record is what a run of a script has done. The policy is used for two loops.
@@ -398,7 +403,7 @@ type record struct {
 	tokens []int
 }
 
-func runScript(retry retry, wraps, outcomes []byte) (r record) {
+func runScript(retry retry, wraps, outcomes []byte, pay func(backoff.BackOff, *backoff.Budget) backoff.BackOff) (r record) {
 	budget := &backoff.Budget{Capacity: 40}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -414,7 +419,7 @@ func runScript(retry retry, wraps, outcomes []byte) (r record) {
 			b = backoff.WithRetryIf(b, func(err error) bool { return !isEOF(err) })
 		case 4, 5:
 			if paying == nil {
-				paying = backoff.WithBudget(b, budget)
+				paying = pay(b, budget)
 				b = paying
 			}
 		case 6:

@@ -769,6 +769,45 @@ func TestBudgetTurnShared(t *testing.T) {
 	})
 }
 
+// FuzzAttempts with a budget that makes retries wait: random scripts in a bubble, as its waits are real.
+func TestBudgetTurnScripts(t *testing.T) {
+	random := seeded()
+	bytes := func() []byte {
+		script := make([]byte, 1+random.IntN(12))
+		for i := range script {
+			script[i] = byte(random.Uint32())
+		}
+		return script
+	}
+	for range 5000 {
+		wraps, outcomes := bytes(), bytes()
+		synctest.Test(t, func(t *testing.T) { compareLoops(t, wraps, outcomes, backoff.WithBudgetWait) })
+	}
+}
+
+// A batch whose operations all wait, with none to come, does not need a minute for each: the first one's
+// trial pays for the next.
+func TestBudgetTurnBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var budget backoff.Budget
+		start := time.Now()
+		var group sync.WaitGroup
+		for range 100 {
+			group.Go(func() {
+				policy := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0))
+				require.NoError(t, backoff.Retry(func() error {
+					if time.Since(start) < 10*time.Minute {
+						return errFailed
+					}
+					return nil
+				}, backoff.WithBudgetWait(policy, &budget)))
+			})
+		}
+		group.Wait()
+		require.Less(t, time.Since(start), 15*time.Minute)
+	})
+}
+
 // Workers that all wait come back: ten minutes down, then full throughput within two and a half minutes,
 // which are a minute until the next trial and the longest wait after it.
 func TestBudgetTurnWorkers(t *testing.T) {

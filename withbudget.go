@@ -27,7 +27,7 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 // Tokens are taken when the wait is over. If budget cannot pay then, the loop takes another wait from b
 // (at least 100 ms), calls notify, waits, and asks again, until budget pays, b stops or the context
 // ends. A wait that a server asked for counts once. After a minute without a success or a retry, budget
-// lets one retry go unpaid.
+// lets one retry go unpaid; if that succeeds, it pays for the next.
 //
 // Each of these waits counts for [WithMaxRetries] and MaxElapsedTime: limit such a loop by its context
 // instead. If b stops while budget cannot pay, the error matches [ErrBudgetExhausted] and the last one.
@@ -52,10 +52,14 @@ type budgetBackOff struct {
 }
 
 func (b *budgetBackOff) Observe(err error) {
-	if err == nil && b.retrying {
-		b.budget.succeed(b.paid)
-	} else if err == nil {
+	switch {
+	case err != nil:
+	case !b.retrying:
 		b.budget.Deposit()
+	case b.waits && b.granted: // an unpaid one too: it pays for the next that waits, and that for its next
+		b.budget.succeed(b.budget.cost())
+	default:
+		b.budget.succeed(b.paid)
 	}
 	b.retrying, b.granted, b.paid = err != nil, false, 0
 }

@@ -46,7 +46,7 @@ var own = library{
 		case 1:
 			return backoff.WithRetryIf(b, func(error) bool { return true })
 		case 2:
-			return backoff.WithBudget(b, new(backoff.Budget))
+			return backoff.WithBudget(b, &backoff.Budget{Capacity: 1e9})
 		}
 		return &transparent{over(b)}
 	},

@@ -4,7 +4,7 @@
 //   - codes.Unavailable, or a code that Options.Codes names;
 //   - codes.DeadlineExceeded, if attempts have a timeout of their own.
 //
-// Other codes are returned at once. They mean that the request is wrong, that the outcome cannot
+// Other codes are returned immediately. They mean that the request is wrong, that the outcome cannot
 // change, or, like Aborted, that more than this call must be repeated. ResourceExhausted may stand
 // for a quota that is used up for the day; name it in Codes if the service means "slow down".
 //
@@ -13,7 +13,7 @@
 // repeats it if it never left the client. Streams are not retried.
 //
 // While a connection is down, gRPC redials it with waits of its own, a second at first, and until
-// then fails each attempt at once. With [grpc.WaitForReady] and an AttemptTimeout an attempt waits
+// then fails each attempt immediately. With [grpc.WaitForReady] and an AttemptTimeout an attempt waits
 // for the connection instead. If a service config has a retry policy, turn it off by
 // [grpc.WithDisableRetry], so that only one layer retries.
 package grpcretry
@@ -22,12 +22,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"example.com/backoff"
@@ -47,7 +50,7 @@ type Options struct {
 	AttemptTimeout time.Duration
 
 	// MaxRetryDelay is the longest wait that a server may ask for. If it asks for more, its status is
-	// returned at once. Zero means one minute; it must not be negative.
+	// returned immediately. Zero means one minute; it must not be negative.
 	MaxRetryDelay time.Duration
 
 	// Policy returns a policy for one call. A wait that the server asks for counts against its
@@ -55,7 +58,7 @@ type Options struct {
 	Policy func() backoff.BackOff
 
 	// Budget pays for the retries. Share it with other clients of the same service. Nil means a
-	// budget of the interceptor's own, with the default values.
+	// zero Budget of the interceptor's own.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before the wait for each retry.
@@ -67,7 +70,12 @@ type Options struct {
 }
 
 // UnaryClientInterceptor returns an interceptor that repeats a call as o says. The wait before a
-// retry is no shorter than the RetryInfo in the status's details asks for.
+// retry is no shorter than the RetryInfo in the status's details asks for, nor than the trailer
+// grpc-retry-pushback-ms does. As with gRPC's own retry, a pushback that is negative, not a number, or
+// sent twice means that the call must not be repeated.
+//
+// Call options apply to each attempt: what [grpc.Trailer] fills in is the last attempt's, and a function
+// given by [grpc.OnFinish] runs once for each of them. Options.Done runs once for each call.
 //
 // If it gives up, the call returns the last attempt's status, unchanged. If the budget refused a
 // retry, or the wait would have outlasted the call's deadline, the error has the status's code and
@@ -89,8 +97,9 @@ func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 				attempt, cancel = context.WithTimeout(ctx, o.AttemptTimeout)
 			}
 			defer cancel()
-			last = invoke(attempt, method, req, reply, cc, opts...)
-			return o.check(last)
+			var trailer metadata.MD
+			last = invoke(attempt, method, req, reply, cc, append(slices.Clip(opts), grpc.Trailer(&trailer))...)
+			return o.check(last, trailer.Get("grpc-retry-pushback-ms"))
 		}, backoff.WithContext(backoff.WithBudget(o.policy(), o.Budget), ctx), func(err error, wait time.Duration) {
 			if o.Notify != nil {
 				o.Notify(ctx, method, err, wait)
@@ -113,7 +122,7 @@ func (o *Options) policy() backoff.BackOff {
 }
 
 // check marks err as permanent, or with the wait that the server asks for.
-func (o *Options) check(err error) error {
+func (o *Options) check(err error, pushback []string) error {
 	s := status.Convert(err)
 	switch code := s.Code(); {
 	case code == codes.OK:
@@ -123,16 +132,23 @@ func (o *Options) check(err error) error {
 	default:
 		return backoff.Permanent(err)
 	}
+	var wait time.Duration
 	for _, detail := range s.Details() {
 		if info, ok := detail.(*errdetails.RetryInfo); ok {
-			wait := info.GetRetryDelay().AsDuration()
-			if wait > cmp.Or(o.MaxRetryDelay, time.Minute) {
-				return backoff.Permanent(err)
-			}
-			return backoff.RetryAfter(err, wait)
+			wait = max(wait, info.GetRetryDelay().AsDuration())
 		}
 	}
-	return err
+	if len(pushback) > 0 {
+		ms, invalid := strconv.ParseInt(pushback[0], 10, 64)
+		if invalid != nil || ms < 0 || len(pushback) > 1 {
+			return backoff.Permanent(err)
+		}
+		wait = max(wait, time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond)))*time.Millisecond)
+	}
+	if wait > cmp.Or(o.MaxRetryDelay, time.Minute) {
+		return backoff.Permanent(err)
+	}
+	return backoff.RetryAfter(err, wait)
 }
 
 // result returns what the call returns if its loop ended with err after last.

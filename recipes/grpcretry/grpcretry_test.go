@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -209,6 +210,72 @@ func TestRetryInfo(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorContains(t, err, "busy")
 	}
+}
+
+// The trailer that gRPC's own retry heeds: a wait, or that the call must not be repeated.
+func TestPushback(t *testing.T) {
+	for _, test := range []struct {
+		pushback []string
+		info     time.Duration // in the status's details
+		want     time.Duration // of the wait; negative if there is none
+	}{
+		{[]string{"40000"}, 0, 40 * time.Second},
+		{[]string{"60000"}, 0, time.Minute},
+		{[]string{"0"}, 0, 0},
+		{[]string{"40000"}, 50 * time.Second, 50 * time.Second},
+		{[]string{"50000"}, 40 * time.Second, 50 * time.Second},
+		{[]string{"60001"}, 0, -1}, // more than MaxRetryDelay
+		{[]string{"9223372036854775807"}, 0, -1},
+		{[]string{"9223372036854775808"}, 0, -1},
+		{[]string{"-1"}, time.Second, -1},
+		{[]string{"soon"}, 0, -1},
+		{[]string{""}, 0, -1},
+		{[]string{"1", "1"}, 0, -1},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		wait := time.Duration(-1)
+		calls, err := check(t, ctx, grpcretry.Options{Notify: func(_ context.Context, _ string, _ error, d time.Duration) {
+			wait = d
+			cancel() // the wait is seen, and need not be waited for
+		}}, func(_ int, ctx context.Context) error {
+			grpc.SetTrailer(ctx, metadata.MD{"grpc-retry-pushback-ms": test.pushback})
+			return retryInfo(t, test.info)
+		})
+		require.Equal(t, test.want, wait, test.pushback)
+		require.Equal(t, 1, calls)
+		if test.want < 0 {
+			require.EqualError(t, err, "rpc error: code = Unavailable desc = busy")
+		}
+		cancel()
+	}
+
+	// It says nothing of the next attempt, nor of a code that is not retried.
+	for code, want := range map[codes.Code]int{codes.Unavailable: 4, codes.Aborted: 1} {
+		calls, err := check(t, t.Context(), grpcretry.Options{}, func(n int, ctx context.Context) error {
+			if n == 1 {
+				grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "1"))
+			}
+			return status.Error(code, "no")
+		})
+		require.Equal(t, want, calls)
+		require.Equal(t, code, status.Code(err))
+	}
+}
+
+// A caller's own call options hold what the last attempt brought.
+func TestCallOptions(t *testing.T) {
+	server := &script{answer: func(n int, ctx context.Context) error {
+		grpc.SetTrailer(ctx, metadata.Pairs("attempt", fmt.Sprint(n)))
+		if n < 3 {
+			return status.Error(codes.Unavailable, "no")
+		}
+		return nil
+	}}
+	client := server.dial(t, grpcretry.Options{Idempotent: idempotent, Policy: threeRetries})
+	var trailer metadata.MD
+	_, err := client.Check(t.Context(), new(healthpb.HealthCheckRequest), grpc.Trailer(&trailer))
+	require.NoError(t, err)
+	require.Equal(t, []string{"3"}, trailer.Get("attempt"))
 }
 
 // When the policy stops, the caller gets the server's last status as it was.

@@ -20,6 +20,7 @@ import (
 	grpcbackoff "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -29,7 +30,7 @@ import (
 	"example.com/backoff/recipes/grpcretry"
 )
 
-var hostile = flag.Duration("hostile", time.Second, "how long TestHostile lasts")
+var hostile = flag.Duration("hostile", time.Second/2, "how long TestHostile lasts")
 
 func pick[T any](values ...T) T { return values[rand.IntN(len(values))] }
 
@@ -79,6 +80,9 @@ func (s *hostileServer) answer(ctx context.Context, request []byte, once bool) e
 			conn.(net.Conn).Close()
 		}
 		return nil
+	}
+	if pick(true, false, false) {
+		grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", pick("0", "5", "-1", "soon", "1000000", "9223372036854775807")))
 	}
 	answer := status.New(pick(codes.Unavailable, codes.Unavailable, codes.ResourceExhausted, codes.Code(rand.IntN(20))), "no")
 	delay := pick(nil, durationpb.New(pick(-time.Hour, 0, time.Millisecond, 10*time.Millisecond, time.Hour, math.MaxInt64)),

@@ -1,3 +1,5 @@
+//go:build go1.25
+
 package httpretry_test
 
 import (
@@ -10,6 +12,7 @@ import (
 	"io"
 	"log"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -26,12 +29,15 @@ import (
 	"example.com/backoff/recipes/httpretry"
 )
 
-var hostile = flag.Duration("hostile", time.Second, "how long TestHostile lasts")
+var hostile = flag.Duration("hostile", time.Second/2, "how long each part of TestHostile lasts")
 
 // payload is what the server answers to the request with this number.
 func payload(id int) []byte { return bytes.Repeat([]byte(strconv.Itoa(id)+" "), id*7919%5000) }
 
 func pick[T any](values ...T) T { return values[rand.IntN(len(values))] }
+
+// connKey is the key of a request's connection in its context.
+type connKey struct{}
 
 // A hostileServer answers at random, in every way that it can think of.
 type hostileServer struct {
@@ -64,6 +70,9 @@ func (s *hostileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Retry-After", pick("", "0", "1", "-1", "soon", "99999999999999999999", soon.Format(time.RFC850), soon.Format(http.TimeFormat)))
 	h.Set("Retry-After-Ms", pick("", "", "", "0.5", "3", "-5", "NaN", "Inf", "1e999", "0x1p60", "\u00a07"))
 	h.Set("X-Should-Retry", pick("", "", "", "true", "false", "perhaps"))
+	if r.ProtoMajor == 1 { // with HTTP/2 it sends GOAWAY, on which net/http has a data race: https://go.dev/issue/41234
+		h.Set("Connection", pick("", "", "", "", "close"))
+	}
 	h["Date"] = pick(nil, []string{"today"}, []string{soon.Format(http.TimeFormat)})
 	answer := payload(id)
 	switch status := pick(0, 1, 2, 200, 200, 200, 204, 302, 400, 404, 408, 409, 429, 500, 501, 502, 503, 504, 599, 999); status {
@@ -73,7 +82,13 @@ func (s *hostileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Length", fmt.Sprint(len(answer)+1))
 		w.Write(answer[:len(answer)/2])
 		panic(http.ErrAbortHandler)
-	case 2: // no HTTP, or not much of it
+	case 2: // no HTTP, or not much of it; with HTTP/2, the end of the connection, now and then
+		if r.ProtoMajor == 2 {
+			if pick(true, false, false, false, false, false, false, false, false, false) {
+				r.Context().Value(connKey{}).(net.Conn).Close()
+			}
+			panic(http.ErrAbortHandler)
+		}
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 			io.WriteString(conn, pick("", "HTTP/1.1 503", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "SSH-2.0\r\n", "HTTP/1.1 503 \r\nA"+strings.Repeat("a", 1<<16),
 				strings.Repeat("HTTP/1.1 102 Wait\r\n\r\n", 9), "HTTP/1.1 503 Busy\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"))
@@ -89,12 +104,25 @@ func (s *hostileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestHostile sends what can be repeated and what cannot to a hostile server. With -v it prints the counts.
 func TestHostile(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		t.Run(protocol, func(t *testing.T) { testHostile(t, protocol) })
+	}
+}
+
+func testHostile(t *testing.T, protocol string) {
 	before := runtime.NumGoroutine()
 	handler := new(hostileServer)
 	server := httptest.NewUnstartedServer(handler)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, conn)
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(protocol == "HTTP/1.1")
+	protocols.SetUnencryptedHTTP2(protocol == "HTTP/2.0")
+	server.Config.Protocols = protocols
 	server.Start()
-	base := &http.Transport{MaxIdleConnsPerHost: 50, MaxResponseHeaderBytes: 1 << 15}
+	base := &http.Transport{MaxIdleConnsPerHost: 50, MaxResponseHeaderBytes: 1 << 15, Protocols: protocols}
 	var attempts, ended, failed, cut, good, corrupt, tooMany atomic.Int64
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Transport: &httpretry.Transport{
 		Base: base, AttemptTimeout: 30 * time.Millisecond, MaxRetryAfter: 20 * time.Millisecond,
@@ -135,6 +163,7 @@ func TestHostile(t *testing.T) {
 		}
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
+		require.Equal(t, protocol, response.Proto)
 		switch none := request.Method == "HEAD" || response.StatusCode == 204; {
 		case err != nil:
 			cut.Add(1)

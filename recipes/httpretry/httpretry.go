@@ -11,10 +11,11 @@
 //   - no response within AttemptTimeout;
 //   - an error, unless it will be the same next time: a certificate that is not accepted, a TLS
 //     handshake refused by the server, plain HTTP in answer to TLS, an unknown host name, an invalid
-//     port, a request that net/http refuses to send (a body of up to 1 MiB is read to find that out).
+//     port. (A request that net/http refuses to send, say for an invalid header, is tried again, too.)
 //
 // The wait is at least what the server asks for by Retry-After-Ms, or else by Retry-After. A request
-// whose Cancel channel is closed is not sent again; only its context also ends a wait.
+// whose Cancel channel is closed is not sent again; only its context also ends a wait. The Timeout of
+// an [http.Client] limits all attempts together, with their waits and the reading of the last body.
 //
 // Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and
 // PingTimeout in the base's [http.HTTP2Config] below AttemptTimeout, so that it is found and replaced.
@@ -25,13 +26,13 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"example.com/backoff"
@@ -41,23 +42,25 @@ import (
 // so that its budget limits what retries add to the load. The zero value is ready to use. It is safe
 // for concurrent use if its functions are. It must not be changed or copied after first use.
 type Transport struct {
-	// Base sends each attempt. It must heed the request's context. Nil means
-	// [http.DefaultTransport]; a Transport that takes the place of that one must have a Base.
+	// Base sends each attempt. It must heed the request's context. (An [http.Transport] does, but first
+	// waits for a Read of the request's body that it has called.) Nil means [http.DefaultTransport]; a
+	// Transport that takes the place of that one must have a Base.
 	Base http.RoundTripper
 
-	// AttemptTimeout limits the time from the start of an attempt to its response's headers, not
-	// the reading of the response's body. Zero means 30 s; it must not be negative.
+	// AttemptTimeout limits the time from the start of an attempt to its response's headers. It does
+	// not limit the reading of the response's body; the request's context and the Timeout of an
+	// [http.Client] do. Zero means 30 s; it must not be negative.
 	AttemptTimeout time.Duration
 
 	// MaxRetryAfter is the longest wait that a server may ask for. A response that asks for more is
-	// returned at once. Zero means one minute; it must not be negative.
+	// returned immediately. Zero means one minute; it must not be negative.
 	MaxRetryAfter time.Duration
 
 	// Policy returns a policy for one request. Nil means at most 4 retries, with full jitter.
 	Policy func() backoff.BackOff
 
 	// Budget pays for the retries. Share it with other clients of the same service. Nil means a
-	// budget of the Transport's own, with the default values.
+	// zero Budget of the Transport's own.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before the wait for each retry, with the reason for the retry.
@@ -133,6 +136,9 @@ func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, 
 	timer := time.AfterFunc(cmp.Or(t.AttemptTimeout, 30*time.Second), cancel)
 	response, err := t.base().RoundTrip(clone)
 	timely := timer.Stop()
+	if err == nil && response == nil { // http.Client says the same
+		err = backoff.Permanent(fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", t.base()))
+	}
 	if err == nil && timely {
 		response.Request = request
 		if response.Body == nil || response.Body == http.NoBody { // http.Client accepts nil, too
@@ -150,7 +156,7 @@ func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, 
 	if !timely {
 		return nil, os.ErrDeadlineExceeded
 	}
-	if canceled(request) || permanent(request, err) {
+	if canceled(request) || permanent(err) {
 		return nil, backoff.Permanent(err)
 	}
 	return nil, err
@@ -169,7 +175,8 @@ func (t *Transport) check(response *http.Response) error {
 	if ms, _ := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); ms > 0 { // +Inf if out of range
 		wait = time.Duration(min(ms*float64(time.Millisecond), 1<<62))
 	}
-	err := errors.New(response.Status)
+	status := fmt.Sprint(response.StatusCode, " ", http.StatusText(response.StatusCode)) // if the base leaves Status out
+	err := errors.New(cmp.Or(response.Status, status))
 	if wait > cmp.Or(t.MaxRetryAfter, time.Minute) {
 		return backoff.Permanent(err)
 	}
@@ -224,43 +231,13 @@ func canceled(request *http.Request) bool {
 	}
 }
 
-// permanent reports whether the next attempt of request would fail like the one that failed with err.
-func permanent(request *http.Request, err error) bool {
+// permanent reports whether the next attempt would fail with err, too.
+func permanent(err error) bool {
 	var name *net.DNSError
 	var operation *net.OpError
 	return errors.As(err, new(*tls.CertificateVerificationError)) ||
 		errors.As(err, &operation) && operation.Op == "remote error" || // a TLS alert
 		errors.Is(err, http.ErrSchemeMismatch) ||
 		errors.As(err, &name) && name.IsNotFound ||
-		errors.As(err, new(*net.AddrError)) || // an invalid port
-		strings.HasPrefix(err.Error(), "http2: invalid ") || // HTTP/1 would send it
-		strings.HasPrefix(err.Error(), "http2: request header list larger ") ||
-		unsendable(request, err)
-}
-
-// unsendable reports whether net/http refuses to send request, to whatever server. cause, the error of
-// the attempt, does not tell: now and then it is that of a connection which was closed on account of
-// the request.
-func unsendable(request *http.Request, cause error) bool {
-	probe := request.WithContext(context.Background())
-	if request.Body != nil && request.Body != http.NoBody {
-		b, err := request.GetBody()
-		if err != nil {
-			return false
-		}
-		defer b.Close()
-		probe.Body = http.NoBody
-		if request.ContentLength <= 1<<20 {
-			probe.Body = io.NopCloser(io.LimitReader(b, max(0, request.ContentLength)+1))
-		}
-	}
-	// Some faults show before a connection is made, the others when the request is written.
-	nowhere := http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		return nil, net.ErrClosed
-	}}
-	if _, err := nowhere.RoundTrip(probe); !errors.Is(err, net.ErrClosed) {
-		// But a base may send what net/http does not: a URL of another scheme, or one that it completes.
-		return strings.Contains(cause.Error(), err.Error())
-	}
-	return probe.Write(io.Discard) != nil
+		errors.As(err, new(*net.AddrError)) // an invalid port
 }

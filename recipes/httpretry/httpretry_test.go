@@ -10,13 +10,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -112,7 +109,7 @@ func newRequest(t *testing.T, method, url, body string) *http.Request {
 	if body != "" {
 		reader = strings.NewReader(body)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), method, url, reader)
+	request, err := http.NewRequestWithContext(context.Background(), method, url, reader)
 	require.NoError(t, err)
 	return request
 }
@@ -261,7 +258,7 @@ func TestRetryAfter(t *testing.T) {
 		{"endless milliseconds", http.Header{"Retry-After-Ms": {"1e999"}}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var waits []time.Duration
 			transport := &httpretry.Transport{Notify: func(_ *http.Request, _ error, wait time.Duration) {
@@ -315,7 +312,7 @@ func TestShouldRetry(t *testing.T) {
 
 // If the server asks for a wait past the request's deadline, its response is returned at once.
 func TestDeadlineRefusal(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	s := newScript(t, http.Header{"Retry-After": {"60"}}, 503)
 	response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, "").WithContext(ctx))
@@ -355,21 +352,47 @@ func counted(base baseFunc) (*httpretry.Transport, *int) {
 	})}, calls
 }
 
-// A response without a body, as a base made for tests may return, is accepted as http.Client accepts it.
-func TestNilBody(t *testing.T) {
-	client := http.Client{Transport: &httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 503}, nil
-	})}}
-	response, err := client.Get("http://localhost")
-	require.NoError(t, err)
-	require.Equal(t, 503, response.StatusCode)
-	require.NoError(t, response.Body.Close())
+// A response without a body and a status, as a base made for tests may return, is accepted as
+// http.Client accepts it.
+func TestBareResponse(t *testing.T) {
+	for _, test := range []struct {
+		code         int
+		status, want string
+	}{
+		{503, "503 Busy", "503 Busy"},
+		{503, "", "503 Service Unavailable"},
+		{599, "", "599 "},
+	} {
+		base := baseFunc(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: test.code, Status: test.status, Header: http.Header{"X-Should-Retry": {"true"}}}, nil
+		})
+		var reasons []string
+		client := http.Client{Transport: &httpretry.Transport{Policy: threeRetries, Base: base, Notify: func(_ *http.Request, err error, _ time.Duration) {
+			reasons = append(reasons, err.Error())
+		}}}
+		response, err := client.Do(newRequest(t, "GET", "http://localhost", ""))
+		require.NoError(t, err)
+		require.Equal(t, test.code, response.StatusCode)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, []string{test.want, test.want, test.want}, reasons)
+	}
+}
+
+// A base that returns neither a response nor an error fails as it does without a Transport.
+func TestNoResponse(t *testing.T) {
+	transport, calls := counted(func(*http.Request) (*http.Response, error) { return nil, nil })
+	_, want := (&http.Client{Transport: transport.Base}).Get("http://localhost")
+	require.Error(t, want)
+	*calls = 0
+	_, err := (&http.Client{Transport: transport}).Get("http://localhost")
+	require.Equal(t, want, err)
+	require.Equal(t, 1, *calls)
 }
 
 // A context that ends after the last attempt does not turn its response into an error without the
 // context's.
 func TestLateCancel(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(context.Background())
 	s := newScript(t, nil, 503)
 	transport := &httpretry.Transport{Done: func(*http.Request, int, error) { cancel() }}
 	response, err := s.send(transport, newRequest(t, "GET", s.URL, "").WithContext(ctx))
@@ -400,7 +423,7 @@ func TestCancelChannel(t *testing.T) {
 		request := newRequest(t, "GET", server.URL, "")
 		request.Cancel = cancel //lint:ignore SA1019 it is what is tested
 		_, err := transport.RoundTrip(request)
-		require.ErrorContains(t, err, "request canceled")
+		require.Contains(t, fmt.Sprint(err), "request canceled")
 		server.Close()
 		require.Equal(t, 1, attempts)
 		require.Equal(t, waiting, retries == 1)
@@ -489,80 +512,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A base may send what net/http refuses, so that it is not the request that fails.
-func TestForeignURL(t *testing.T) {
-	for _, url := range []string{"svc://users/1", "http+unix://socket/1", "http:///1"} {
-		transport, calls := counted(func(*http.Request) (*http.Response, error) {
-			return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
-		})
-		_, err := transport.RoundTrip(newRequest(t, "GET", url, ""))
-		require.ErrorContains(t, err, "connection refused")
-		require.Equal(t, 4, *calls, url)
-	}
-}
-
-// What net/http itself refuses to send is not retried.
-func TestInvalidRequest(t *testing.T) {
-	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
-	http1, http2 := httptest.NewServer(handler), httptest.NewUnstartedServer(handler)
-	defer http1.Close()
-	http2.EnableHTTP2 = true
-	http2.StartTLS()
-	defer http2.Close()
-	overHTTP2 := func(r *http.Request) { r.URL.Scheme, r.URL.Host = "https", http2.Listener.Addr().String() }
-	for message, change := range map[string]func(*http.Request){
-		"unsupported protocol scheme": func(r *http.Request) { r.URL.Scheme = "gopher" },
-		"no Host in request URL":      func(r *http.Request) { r.URL.Host = "" },
-		"nil Request.URL":             func(r *http.Request) { r.URL = nil },
-		"nil Request.Header":          func(r *http.Request) { r.Header = nil },
-		"invalid header field name":   func(r *http.Request) { r.Header["a b"] = []string{"c"} },
-		"invalid header field value":  func(r *http.Request) { r.Header.Set("a", "b\n") },
-		"invalid port":                func(r *http.Request) { r.URL.Host = "127.0.0.1:99999" },
-		"invalid trailer field name":  func(r *http.Request) { r.Trailer = http.Header{"a b": nil} },
-		"invalid Trailer key": func(r *http.Request) {
-			r.Trailer = http.Header{"Trailer": {"a"}}
-			r.ContentLength = -1
-		},
-		"n't write control character in Request.URL": func(r *http.Request) { r.URL.RawQuery = "a\nb" },
-		"control character in Request.URL":           func(r *http.Request) { r.URL.Opaque = "/a\nb" },
-		"invalid method":                             func(r *http.Request) { r.Method = "PO ST"; r.Header.Set("Idempotency-Key", "1") },
-		"ContentLength=9 with Body length 4":         func(r *http.Request) { r.ContentLength = 9 },
-		"ContentLength=3 with Body length 4":         func(r *http.Request) { r.ContentLength = 3 },
-		"request body larger than specified content length": func(r *http.Request) {
-			overHTTP2(r)
-			r.ContentLength = 3
-		},
-		"invalid Connection request header": func(r *http.Request) { overHTTP2(r); r.Header.Set("Connection", "a") },
-		"invalid request :path":             func(r *http.Request) { overHTTP2(r); r.URL.Opaque = "a" },
-		"ContentLength=4 with nil Body":     func(r *http.Request) { r.Body = nil },
-	} {
-		transport, calls := counted(http2.Client().Transport.RoundTrip)
-		http2.Client().CloseIdleConnections() // so that no request finds what another one has left
-		request := newRequest(t, "PUT", http1.URL, "body")
-		change(request)
-		_, err := transport.RoundTrip(request)
-		require.Error(t, err, message) // now and then another one than the message: that of the closed connection
-		require.Equal(t, 1, *calls, message)
-	}
-}
-
-// Nor is a header that is too large for an HTTP/2 server, once the connection has told the limit.
-func TestLargeHeader(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	defer server.Close()
-	transport, calls := counted(server.Client().Transport.RoundTrip)
-	request := newRequest(t, "GET", server.URL, "")
-	response, err := transport.RoundTrip(request)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	request.Header.Set("a", strings.Repeat("b", 2*http.DefaultMaxHeaderBytes))
-	_, err = transport.RoundTrip(request)
-	require.ErrorContains(t, err, "request header list larger than peer's advertised limit")
-	require.Equal(t, 2, *calls)
-}
-
 func TestTLS(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -586,7 +535,7 @@ func TestTLS(t *testing.T) {
 			transport, calls := counted(client.Transport.RoundTrip)
 			client.Transport = transport
 			_, err := client.Get(server.URL)
-			require.ErrorContains(t, err, test.message)
+			require.Contains(t, fmt.Sprint(err), test.message)
 			require.Equal(t, 1, *calls)
 		})
 	}
@@ -602,151 +551,4 @@ func TestZeroTransport(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "echo", string(body))
 	require.NoError(t, response.Body.Close())
-}
-
-// pipes is a listener whose connections are pipes in memory, which a synctest bubble can wait for.
-type pipes chan net.Conn
-
-func (p pipes) Accept() (net.Conn, error) {
-	if conn, ok := <-p; ok {
-		return conn, nil
-	}
-	return nil, net.ErrClosed
-}
-
-func (p pipes) Close() error   { return nil }
-func (p pipes) Addr() net.Addr { return new(net.UnixAddr) }
-
-func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
-	client, server := net.Pipe()
-	p <- server
-	return client, nil
-}
-
-// bubble calls f in simulated time, with a client of a server that runs handler.
-func bubble(t *testing.T, transport *httpretry.Transport, handler http.HandlerFunc, f func(t *testing.T, client *http.Client)) {
-	synctest.Test(t, func(t *testing.T) {
-		listener := make(pipes)
-		server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
-		go server.Serve(listener)
-		transport.Base = &http.Transport{DialContext: listener.dial}
-		client := &http.Client{Transport: transport}
-		f(t, client)
-		client.CloseIdleConnections()
-		close(listener)
-		server.Close()
-	})
-}
-
-func TestHungServer(t *testing.T) {
-	var requests atomic.Int32
-	transport := &httpretry.Transport{Policy: threeRetries, AttemptTimeout: time.Second}
-	bubble(t, transport, func(w http.ResponseWriter, r *http.Request) {
-		if requests.Add(1) < 4 {
-			<-r.Context().Done()
-			return
-		}
-		fmt.Fprint(w, "hello")
-	}, func(t *testing.T, client *http.Client) {
-		start := time.Now()
-		response, err := client.Get("http://localhost")
-		require.NoError(t, err)
-		require.Equal(t, 3*time.Second, time.Since(start))
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		require.Equal(t, "hello", string(body))
-		require.NoError(t, response.Body.Close())
-	})
-	bubble(t, transport, func(_ http.ResponseWriter, r *http.Request) {
-		<-r.Context().Done()
-	}, func(t *testing.T, client *http.Client) {
-		_, err := client.Get("http://localhost")
-		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-		require.NotErrorIs(t, err, context.DeadlineExceeded, "the request's own context had none")
-		require.True(t, err.(*url.Error).Timeout())
-	})
-}
-
-// A body may be read after the attempt's timeout, until it is closed.
-func TestSlowBody(t *testing.T) {
-	bubble(t, &httpretry.Transport{AttemptTimeout: time.Second}, func(w http.ResponseWriter, _ *http.Request) {
-		for range 3 {
-			fmt.Fprint(w, "slow ")
-			w.(http.Flusher).Flush()
-			time.Sleep(time.Hour)
-		}
-	}, func(t *testing.T, client *http.Client) {
-		response, err := client.Get("http://localhost")
-		require.NoError(t, err)
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		require.Equal(t, "slow slow slow ", string(body))
-		require.NoError(t, response.Body.Close())
-	})
-}
-
-// Closing the body ends the attempt's context, and only that does.
-func TestBodyContext(t *testing.T) {
-	var attempt context.Context
-	transport := httpretry.Transport{Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-		attempt = r.Context()
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("body"))}, nil
-	})}
-	response, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
-	require.NoError(t, err)
-	require.NoError(t, attempt.Err())
-	require.NoError(t, response.Body.Close())
-	require.ErrorIs(t, attempt.Err(), context.Canceled)
-}
-
-// The body of a response that is not used is given up after a while, or after many bytes.
-func TestEndlessBody(t *testing.T) {
-	for name, test := range map[string]struct {
-		pause time.Duration // between two bytes
-		want  time.Duration // that three of these bodies take
-	}{
-		"slow": {time.Millisecond, 300 * time.Millisecond},
-		"hung": {24 * time.Hour, 300 * time.Millisecond},
-		"long": {0, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, &httpretry.Transport{Policy: threeRetries}, func(w http.ResponseWriter, r *http.Request) {
-				w.WriteHeader(http.StatusServiceUnavailable)
-				for r.Context().Err() == nil {
-					if _, err := fmt.Fprint(w, "."); err != nil {
-						return
-					}
-					if test.pause == 0 {
-						continue
-					}
-					w.(http.Flusher).Flush()
-					select {
-					case <-time.After(test.pause):
-					case <-r.Context().Done():
-					}
-				}
-			}, func(t *testing.T, client *http.Client) {
-				start := time.Now()
-				response, err := client.Get("http://localhost")
-				require.NoError(t, err)
-				require.Equal(t, test.want, time.Since(start))
-				require.NoError(t, response.Body.Close())
-			})
-		})
-	}
-}
-
-func TestCancel(t *testing.T) {
-	errGone := errors.New("gone")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	bubble(t, &httpretry.Transport{}, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		cancel(errGone)
-	}, func(t *testing.T, client *http.Client) {
-		start := time.Now()
-		_, err := client.Do(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, errGone)
-		require.Zero(t, time.Since(start))
-	})
 }

@@ -1,3 +1,5 @@
+//go:build go1.24
+
 package httpretry_test
 
 import (
@@ -7,10 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,25 +64,4 @@ func TestClient(t *testing.T) {
 	body, err := client.Get(t.Context(), server.URL)
 	require.NoError(t, err)
 	require.Equal(t, "hello", body)
-}
-
-// Every Go block of these pages stands word for word in a file that is compiled.
-func TestPages(t *testing.T) {
-	files, err := filepath.Glob("*_test.go")
-	require.NoError(t, err)
-	var sources strings.Builder
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		require.NoError(t, err)
-		sources.Write(source)
-	}
-	for page, blocks := range map[string]int{"operating.md": 1, "testing.md": 3} {
-		text, err := os.ReadFile(filepath.Join("../../docs", page))
-		require.NoError(t, err)
-		found := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-		require.Len(t, found, blocks, page)
-		for _, block := range found {
-			require.Contains(t, sources.String(), block[1], page)
-		}
-	}
 }

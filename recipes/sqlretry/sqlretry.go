@@ -10,7 +10,7 @@
 //     in vain.
 //
 // Options.Repeatable names the errors of other drivers, such as MySQL's 1213 (deadlock) and 1205
-// (lock wait timeout), whose type has no such method. Any other error is returned at once.
+// (lock wait timeout), whose type has no such method. Any other error is returned immediately.
 //
 // A transaction is repeated from its beginning, after a rollback. A Commit is special: if it fails
 // for another reason than those above, say because the connection was lost, nobody knows whether
@@ -55,7 +55,7 @@ type Options struct {
 // f must return the errors of its statements, wrapped or not, and leave Commit and Rollback to Do.
 // It must use tx alone: what it does on db is no part of the transaction, and can wait for it forever.
 // It must be fit to run more than once: a rollback undoes what it did to the database, and nothing
-// else. To give up at once, it returns a [backoff.Permanent]. A nil db or f panics.
+// else. To give up, it returns a [backoff.Permanent]. A nil db or f panics.
 func Do(ctx context.Context, db *sql.DB, o Options, f func(tx *sql.Tx) error) error {
 	var policy backoff.BackOff
 	if o.Policy != nil {

@@ -73,7 +73,7 @@ func Example_hooks() {
 		Policy: func() backoff.BackOff {
 			return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 2)
 		},
-		Budget: &backoff.Budget{Capacity: 15, RetryCost: 5}, // three retries that fail
+		Budget: &backoff.Budget{Capacity: 15}, // fixed and small, so that it refuses a retry
 	}
 	if err := instrument(transport, log, meters.Meter("example")); err != nil {
 		fmt.Println(err)

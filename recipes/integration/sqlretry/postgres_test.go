@@ -63,7 +63,7 @@ func startPostgres(t *testing.T) *pgx.ConnConfig {
 	data := filepath.Join(folder, "data")
 	require.NoError(t, command("initdb", "-D", data, "-U", "test", "-A", "trust", "-N", "-E", "UTF8", "--no-locale").Run())
 	server := command("postgres", "-D", data, "-k", folder, "-h", "", "-F",
-		"-c", "deadlock_timeout=10ms", "-c", "log_min_messages=fatal")
+		"-c", "deadlock_timeout=10ms", "-c", "log_min_messages=panic")
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
 		server.Process.Signal(syscall.SIGQUIT)
@@ -85,10 +85,15 @@ func startPostgres(t *testing.T) *pgx.ConnConfig {
 	return config
 }
 
-// openPostgres returns a database of config's server with a counter that is zero and an empty ledger.
-func openPostgres(t *testing.T, config *pgx.ConnConfig) *sql.DB {
+func openDB(t *testing.T, config *pgx.ConnConfig) *sql.DB {
 	db := stdlib.OpenDB(*config)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+// openPostgres returns a database of config's server with a counter that is zero and an empty ledger.
+func openPostgres(t *testing.T, config *pgx.ConnConfig) *sql.DB {
+	db := openDB(t, config)
 	execute(t, db,
 		"DROP TABLE IF EXISTS counter, ledger, pair",
 		"CREATE TABLE pair (id INT PRIMARY KEY, n INT)",
@@ -219,6 +224,14 @@ func TestPostgres(t *testing.T) {
 	})
 
 	t.Run("connection lost", func(t *testing.T) { testConnectionLost(t, config) })
+
+	t.Run("hostile", func(t *testing.T) {
+		admin := openPostgres(t, config)
+		testHostile(t, func() *sql.DB { return openDB(t, config) }, true, func() {
+			admin.Exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+				WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1`)
+		})
+	})
 }
 
 // testConnectionLost ends connections at several points of a transaction. Once its Commit has begun,
@@ -260,8 +273,7 @@ func testConnectionLost(t *testing.T, config *pgx.ConnConfig) {
 				`CREATE OR REPLACE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
 					'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); RETURN NULL; END'`,
 				"CREATE CONSTRAINT TRIGGER die AFTER INSERT ON fatal DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION die()")
-			db := stdlib.OpenDB(*cutting)
-			defer db.Close()
+			db := openDB(t, cutting)
 			calls := 0
 			err := sqlretry.Do(t.Context(), db, sqlretry.Options{
 				Policy:     zeroWaits,

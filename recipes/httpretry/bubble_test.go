@@ -1,0 +1,249 @@
+//go:build go1.25
+
+package httpretry_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+	"example.com/backoff/recipes/httpretry"
+)
+
+// pipes is a listener whose connections are pipes in memory, which a synctest bubble can wait for.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if conn, ok := <-p; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error   { return nil }
+func (p pipes) Addr() net.Addr { return new(net.UnixAddr) }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	p <- server
+	return client, nil
+}
+
+// bubble calls f in simulated time, with a client of a server that runs handler.
+func bubble(t *testing.T, transport *httpretry.Transport, handler http.HandlerFunc, f func(t *testing.T, client *http.Client)) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := make(pipes)
+		server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
+		go server.Serve(listener)
+		transport.Base = &http.Transport{DialContext: listener.dial}
+		client := &http.Client{Transport: transport}
+		f(t, client)
+		client.CloseIdleConnections()
+		close(listener)
+		server.Close()
+		time.Sleep(time.Second) // until the server's connections have ended
+	})
+}
+
+func TestHungServer(t *testing.T) {
+	var requests atomic.Int32
+	transport := &httpretry.Transport{Policy: threeRetries, AttemptTimeout: time.Second}
+	bubble(t, transport, func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) < 4 {
+			<-r.Context().Done()
+			return
+		}
+		fmt.Fprint(w, "hello")
+	}, func(t *testing.T, client *http.Client) {
+		start := time.Now()
+		response, err := client.Get("http://localhost")
+		require.NoError(t, err)
+		require.Equal(t, 3*time.Second, time.Since(start))
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Equal(t, "hello", string(body))
+		require.NoError(t, response.Body.Close())
+	})
+	bubble(t, transport, func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}, func(t *testing.T, client *http.Client) {
+		_, err := client.Get("http://localhost")
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NotErrorIs(t, err, context.DeadlineExceeded, "the request's own context had none")
+		require.True(t, err.(*url.Error).Timeout())
+	})
+}
+
+// A body may be read after the attempt's timeout, until it is closed.
+func TestSlowBody(t *testing.T) {
+	bubble(t, &httpretry.Transport{AttemptTimeout: time.Second}, func(w http.ResponseWriter, _ *http.Request) {
+		for range 3 {
+			fmt.Fprint(w, "slow ")
+			w.(http.Flusher).Flush()
+			time.Sleep(time.Hour)
+		}
+	}, func(t *testing.T, client *http.Client) {
+		response, err := client.Get("http://localhost")
+		require.NoError(t, err)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Equal(t, "slow slow slow ", string(body))
+		require.NoError(t, response.Body.Close())
+	})
+}
+
+// Closing the body ends the attempt's context, and only that does.
+func TestBodyContext(t *testing.T) {
+	var attempt context.Context
+	transport := httpretry.Transport{Base: baseFunc(func(r *http.Request) (*http.Response, error) {
+		attempt = r.Context()
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("body"))}, nil
+	})}
+	response, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+	require.NoError(t, err)
+	require.NoError(t, attempt.Err())
+	require.NoError(t, response.Body.Close())
+	require.ErrorIs(t, attempt.Err(), context.Canceled)
+}
+
+// The body of a response that is not used is given up after a while, or after many bytes.
+func TestEndlessBody(t *testing.T) {
+	for name, test := range map[string]struct {
+		pause time.Duration // between two bytes
+		want  time.Duration // that three of these bodies take
+	}{
+		"slow": {time.Millisecond, 300 * time.Millisecond},
+		"hung": {24 * time.Hour, 300 * time.Millisecond},
+		"long": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, &httpretry.Transport{Policy: threeRetries}, func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				for r.Context().Err() == nil {
+					if _, err := fmt.Fprint(w, "."); err != nil {
+						return
+					}
+					if test.pause == 0 {
+						continue
+					}
+					w.(http.Flusher).Flush()
+					select {
+					case <-time.After(test.pause):
+					case <-r.Context().Done():
+					}
+				}
+			}, func(t *testing.T, client *http.Client) {
+				start := time.Now()
+				response, err := client.Get("http://localhost")
+				require.NoError(t, err)
+				require.Equal(t, test.want, time.Since(start))
+				require.NoError(t, response.Body.Close())
+			})
+		})
+	}
+}
+
+func TestCancel(t *testing.T) {
+	errGone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	bubble(t, &httpretry.Transport{}, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		cancel(errGone)
+	}, func(t *testing.T, client *http.Client) {
+		start := time.Now()
+		_, err := client.Do(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errGone)
+		require.Zero(t, time.Since(start))
+	})
+}
+
+// slowBody is a request's body that comes 256 bytes at a time, with a pause before each.
+type slowBody struct {
+	left  int
+	pause time.Duration
+	reads *atomic.Int32
+}
+
+func (s *slowBody) Read(p []byte) (int, error) {
+	s.reads.Add(1)
+	time.Sleep(s.pause)
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(s.left, 256, len(p))
+	s.left -= n
+	return n, nil
+}
+
+func (s *slowBody) Close() error { return nil }
+
+// A request ends in time, whatever its body. If no connection is made, nobody reads the body.
+func TestRequestBody(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		pause          time.Duration
+		refused        bool
+		limit, timeout time.Duration // of the context, and the client's
+	}{
+		{"blocking, refused", 24 * time.Hour, true, 200 * time.Millisecond, 0},
+		{"256 KiB/s, refused", time.Millisecond, true, time.Hour, 300 * time.Millisecond},
+		{"256 KiB/s, sent", time.Millisecond, false, time.Hour, 300 * time.Millisecond},
+	} {
+		for name, length := range map[string]int64{"unknown length": -1, "ten bytes": 10, "half a mebibyte": 512 << 10} {
+			t.Run(test.name+", "+name, func(t *testing.T) {
+				transport := &httpretry.Transport{
+					Policy: func() backoff.BackOff { return backoff.NewConstantBackOff(50 * time.Millisecond) },
+					Budget: &backoff.Budget{RetryCost: -1}, // without limit
+				}
+				bubble(t, transport, func(_ http.ResponseWriter, r *http.Request) {
+					io.Copy(io.Discard, r.Body)
+					<-r.Context().Done()
+				}, func(t *testing.T, client *http.Client) {
+					if test.refused {
+						transport.Base.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
+							return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+						}
+					}
+					ctx, cancel := context.WithTimeout(context.Background(), test.limit)
+					defer cancel()
+					client.Timeout = test.timeout
+					request, err := http.NewRequestWithContext(ctx, "PUT", "http://localhost", nil)
+					require.NoError(t, err)
+					var opened, reads atomic.Int32
+					request.ContentLength = length
+					request.GetBody = func() (io.ReadCloser, error) {
+						opened.Add(1)
+						return &slowBody{int(length), test.pause, &reads}, nil // of the unknown length, it is endless
+					}
+					request.Body, _ = request.GetBody()
+					start := time.Now()
+					_, err = client.Do(request)
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					last := time.Millisecond // net/http waits for a Read that it has called
+					require.LessOrEqual(t, time.Since(start), cmp.Or(test.timeout, test.limit)+last)
+					if test.refused {
+						require.Greater(t, opened.Load(), int32(1))
+						require.Zero(t, reads.Load())
+					}
+				})
+			})
+		}
+	}
+}
