@@ -154,7 +154,7 @@ func drawOutage(results []*outage) string {
 		down: [2]float64{-float64(seconds), 0},
 	}
 	for _, o := range results {
-		one := panel{name: o.name, lost: fmt.Sprintf("%.1f %% lost", o.lostShare()), verdict: recovers(o.recovered())}
+		one := panel{name: o.name, verdict: fmt.Sprintf("%.1f %% lost, %s", o.lostShare(), recovers(o.recovered()))}
 		for second := p.from; second <= p.to; second++ {
 			load := float64(o.requests.sum(back+second-1, back+second+2)) / 3 / o.rate()
 			p.most = max(p.most, load)

@@ -131,13 +131,12 @@ type panels struct {
 
 type panel struct {
 	name    string
-	lost    string // at its right, if it is set; else the verdict is there
-	verdict string // of its recovery
+	verdict string
 	points  [][2]float64
 }
 
 func (p panels) draw() string {
-	const left, right, top, high, gap = 50, 444, 90, 64, 42
+	const left, right, top, high, gap = 50, 444, 108, 64, 62
 	bottom := float64(top + len(p.panels)*(high+gap) - gap)
 	x := scale{low: float64(p.from), high: float64(p.to), start: left, end: right}
 	description := "Horizontal: " + p.axis + ". Vertical: " + p.unit + ". "
@@ -159,11 +158,8 @@ func (p panels) draw() string {
 		}
 		s.text(left-6, above+5, "end", "", "", short(y.high))
 		s.text(left-6, above+high+5, "end", "", "", "0")
-		s.text(left, above-9, "start", "label", colours[one.name], label(one.name))
-		s.text(right, above-9, "end", "", "", cmp.Or(one.lost, one.verdict))
-		if one.lost != "" {
-			s.text(right-4, above+15, "end", "", "", one.verdict)
-		}
+		s.text(left, above-27, "start", "label", colours[one.name], label(one.name))
+		s.text(left, above-9, "start", "", "", one.verdict)
 		var points [][2]float64
 		for _, point := range one.points {
 			points = append(points, [2]float64{x.at(point[0]), y.at(point[1])})

@@ -167,8 +167,8 @@ func ruleStrategies() []strategy {
 	return []strategy{
 		{name: noRetries, policy: never},
 		{name: noBudget, policy: policy},
-		{name: "AWS, cost 5", policy: policy, process: budget(500, 5, backoff.WithBudget)},
-		{name: "AWS, cost 14", policy: policy, process: budget(500, 14, backoff.WithBudget)},
+		{name: "AWS at cost 5", policy: policy, process: budget(500, 5, backoff.WithBudget)},
+		{name: "AWS at cost 14", policy: policy, process: budget(500, 14, backoff.WithBudget)},
 		{name: "gRPC", policy: policy, process: following(func(*simClock, *rand.Rand) rule { return &grpc{10} })},
 		{name: "Finagle", policy: policy, process: following(func(c *simClock, _ *rand.Rand) rule {
 			return &finagle{sliding{clock: c, slots: make([]float64, 10)}}
