@@ -122,7 +122,7 @@ func drawBlip(results []*blip, load float64) string {
 		title: fmt.Sprintf("%g s without capacity at %.4g %% load", first.stall.Seconds(), load*100),
 		unit:  fmt.Sprintf("goodput (%%), with %d retries", first.retries),
 		axis:  "seconds since the service is back",
-		from:  -int(first.stall.Seconds()) - 10, to: 70, tick: 10,
+		from:  -int(first.stall.Seconds()) - 10, to: 60, tick: 10,
 		down: [2]float64{-first.stall.Seconds(), 0},
 		most: 100,
 	}
