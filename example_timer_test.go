@@ -8,7 +8,7 @@ import (
 	"example.com/backoff"
 )
 
-// noWait is a Timer that prints each wait and ends it at once.
+// noWait is a Timer that prints each wait and ends it immediately.
 type noWait struct{ c chan time.Time }
 
 // Start begins a wait, which is over already.

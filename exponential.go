@@ -13,13 +13,10 @@ import (
 //	interval n+1 = min(interval n × Multiplier, MaxInterval)
 //	wait         = interval × a random factor from [1 − RandomizationFactor, 1 + RandomizationFactor]
 //
-// (The formula is that of google-http-java-client and of cenkalti/backoff.) MaxInterval caps the
-// interval, not the wait.
-//
-// If an operation failed with a [RetryAfterError], the range of the wait moves up until it starts at
-// the time that the server asked for. So with the default jitter, clients that received the same time
-// are spread over one interval, half a second at first. To spread them further, make InitialInterval
-// about as long as the service needs for all of them: clients / capacity. The intervals do not change.
+// After a [RetryAfterError] the range of the wait moves up to start at the time that the server asked
+// for. So with the default jitter, clients that received the same time are spread over one interval,
+// half a second at first. To spread them further, make InitialInterval about as long as the service
+// needs for all of them: clients / capacity. The intervals do not change.
 //
 // With the defaults the first ten are:
 //
@@ -51,22 +48,19 @@ type ExponentialBackOff struct {
 	RandomizationFactor float64
 
 	// Multiplier is the factor by which the interval grows. Zero and NaN mean DefaultMultiplier;
-	// other values below 1 mean 1. With a Multiplier above 1 an interval grows by at least a
-	// nanosecond.
+	// other values below 1 mean 1. Above 1, an interval grows by at least a nanosecond.
 	Multiplier float64
 
-	// MaxInterval caps the interval, the first one too. Zero or negative means
-	// DefaultMaxInterval.
+	// MaxInterval caps the interval, not the wait. Zero or negative means DefaultMaxInterval.
 	MaxInterval time.Duration
 
 	// MaxElapsedTime limits the time from Reset to the end of the last wait. Zero means no
 	// limit; a negative value is exceeded from the start.
 	MaxElapsedTime time.Duration
 
-	// Stop is what NextBackOff returns once a wait would exceed MaxElapsedTime. Zero means the
-	// constant Stop. But if Clock is set, calling NextBackOff yourself returns 0, as in
-	// cenkalti/backoff v4; a decorator without Unwrap gets 0 too. With a positive value the loop
-	// goes on forever with that wait.
+	// Stop is what NextBackOff returns once a wait would exceed MaxElapsedTime; with a positive
+	// value the loop goes on forever with that wait. Zero means the constant Stop. But if Clock is
+	// set, NextBackOff returns 0 to you and to a decorator without Unwrap, as in cenkalti/backoff v4.
 	Stop time.Duration
 
 	// Clock measures the elapsed time, which starts over if Clock steps back to before its start.
@@ -77,8 +71,7 @@ type ExponentialBackOff struct {
 	// source of math/rand/v2. Do not share one between policies that are in use at the same time.
 	Rand *rand.Rand
 
-	// Jitter selects how waits are randomized. The zero value is ProportionalJitter, the
-	// formula in the type's comment.
+	// Jitter selects how waits are randomized. The zero value is ProportionalJitter.
 	Jitter Jitter
 
 	started bool          // the elapsed time has started
@@ -130,10 +123,9 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	return b.Stop
 }
 
-// GetElapsedTime returns the time since Reset, or since the first NextBackOff if there was no
-// Reset. Before that it is zero. Another goroutine may call it while a loop uses b, but not during
-// Reset, which a loop calls first, nor during a first NextBackOff without Reset. Clock must then be
-// safe for concurrent use and not step back.
+// GetElapsedTime returns the time since Reset, or since the first NextBackOff if there was no Reset.
+// Before that it is zero. Another goroutine may call it while a loop uses b, but not during Reset, which
+// a loop calls first. Clock must then be safe for concurrent use and not step back.
 func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	if !b.started {
 		return 0

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Jitter is the way in which [ExponentialBackOff] randomizes waits, so that clients that failed
-// together do not retry together. In the formulas, I is the current interval, B the
-// InitialInterval, C the MaxInterval, f the RandomizationFactor, P the previous wait (B after
-// Reset), and U(a, b) a uniform random duration between a and b.
+// Jitter is how [ExponentialBackOff] randomizes waits, so that clients that failed together do not retry
+// together. In the formulas, I is the current interval, B the InitialInterval, C the MaxInterval, f the
+// RandomizationFactor, P the previous wait (B after Reset), and U(a, b) a uniform random duration
+// between a and b.
 //
 // The zero value is [ProportionalJitter]. Unknown values behave like it.
 type Jitter uint8
@@ -35,9 +35,8 @@ const (
 	DecorrelatedJitter
 
 	// AdditiveJitter waits min(I, C−B) + U(0, B). Clients at the cap stay spread, between C−B and C.
-	// Apart from that it is the truncated exponential backoff of Google Cloud's documentation,
-	// min(2ⁿ s + up to 1 s, maximum_backoff): set InitialInterval to 1 s, Multiplier to 2 and
-	// MaxInterval to 32 s or 64 s.
+	// With InitialInterval 1 s, Multiplier 2 and MaxInterval 32 s or 64 s it is otherwise Google
+	// Cloud's truncated exponential backoff, min(2ⁿ s + up to 1 s, maximum_backoff).
 	AdditiveJitter
 )
 

@@ -26,8 +26,7 @@ type loop struct {
 	begun  bool            // the retry that was decided on last has started
 }
 
-// start begins what follows the first failure. It is not called before that: most calls succeed at the
-// first attempt, and then no policy remembers anything.
+// start begins what follows the first failure.
 func (l *loop) start(b BackOff) {
 	l.policy, l.ctx = b, context.Background()
 	for p := range chain(b) {

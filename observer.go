@@ -1,10 +1,8 @@
 package backoff
 
 // BackOffObserver is a policy that receives the outcome of each attempt, before it is asked for the
-// next wait. A [Ticker] does not know the outcome, so it does not call Observe.
-//
-// An observer is found below decorators that have a method Unwrap() BackOff. Such a decorator must
-// not forward Observe, or it is called twice.
+// next wait. A [Ticker] does not know the outcome, so it does not call Observe. An observer is found
+// below decorators that have a method Unwrap() BackOff; they must not forward Observe.
 type BackOffObserver interface {
 	BackOff
 

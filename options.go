@@ -17,9 +17,8 @@ const (
 // ExponentialBackOffOpts is an option for [NewExponentialBackOff].
 type ExponentialBackOffOpts func(*ExponentialBackOff)
 
-// NewExponentialBackOff returns an [ExponentialBackOff] with the default values and then opts
-// applied. Its elapsed time starts when a loop begins, since every loop calls Reset, or at the first
-// NextBackOff.
+// NewExponentialBackOff returns an [ExponentialBackOff] with the default values and then opts applied.
+// Its elapsed time starts at Reset, which every loop calls, or else at the first NextBackOff.
 func NewExponentialBackOff(opts ...ExponentialBackOffOpts) *ExponentialBackOff {
 	b := &ExponentialBackOff{
 		InitialInterval:     DefaultInitialInterval,

@@ -28,7 +28,7 @@ type Notify func(err error, wait time.Duration)
 //   - The wait would outlast the deadline of b's context. The error matches
 //     [context.DeadlineExceeded] and o's last error; the context itself is not done then. The first
 //     wait above zero still happens, so that calling Retry repeatedly while the context lives does
-//     not spin. But it is refused if a server asked for a wait that long (see [RetryAfter]).
+//     not spin, unless a server asked for a wait that long (see [RetryAfter]).
 //
 // o may call b.Reset, for example after a connection that lasted for a while: the intervals, the number
 // of retries and the elapsed time start over.
@@ -45,8 +45,7 @@ func RetryWithData[T any](o OperationWithData[T], b BackOff) (T, error) {
 // RetryNotify is like [Retry] and calls notify before each wait. A nil notify is not called.
 func RetryNotify(o Operation, b BackOff, notify Notify) error { return retry(o, b, notify, nil) }
 
-// RetryNotifyWithData is like [RetryNotify] and returns the value of o's last call, even with an
-// error.
+// RetryNotifyWithData is like [RetryNotify] and returns a value as [RetryWithData] does.
 func RetryNotifyWithData[T any](o OperationWithData[T], b BackOff, notify Notify) (T, error) {
 	return RetryNotifyWithTimerAndData(o, b, notify, nil)
 }
@@ -61,8 +60,7 @@ func RetryNotifyWithTimer(o Operation, b BackOff, notify Notify, timer Timer) er
 	return retry(o, b, notify, timer)
 }
 
-// RetryNotifyWithTimerAndData is like [RetryNotifyWithTimer] and returns the value of o's last call,
-// even with an error.
+// RetryNotifyWithTimerAndData is like [RetryNotifyWithTimer] and returns a value as [RetryWithData] does.
 func RetryNotifyWithTimerAndData[T any](o OperationWithData[T], b BackOff, notify Notify, timer Timer) (T, error) {
 	var data T
 	err := RetryNotifyWithTimer(func() (err error) {

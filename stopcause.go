@@ -3,15 +3,11 @@ package backoff
 import "time"
 
 // WithStopCause adds an error that says which limit was hit: if b is what ends a loop, the loop's error
-// matches cause as well as the operation's last error, and its text shows both:
-//
-//	b = backoff.WithStopCause(backoff.NewExponentialBackOff(), errTooLong)
-//	b = backoff.WithStopCause(backoff.WithMaxRetries(b, 5), errTooOften)
+// matches cause as well as the operation's last error, and its text shows both.
 //
 // If several apply, the innermost wins. A [Budget] that cannot pay is a cause too, whatever is below it.
-// A loop that ends for another reason returns what it would without WithStopCause. A mark by
-// [Permanent] in cause is removed. A decorator of yours that asks b and then stops by a limit of its own
-// cannot be told from b.
+// A mark by [Permanent] in cause is removed. If b stops and a decorator around it has a limit that it
+// reaches at the same time, b is taken for what ended the loop.
 //
 // A nil b means [NewExponentialBackOff]. A nil cause panics. The result holds the state of one loop.
 func WithStopCause(b BackOff, cause error) BackOff {

@@ -9,25 +9,12 @@ import (
 // Ticker delivers a tick for each attempt on a channel, separated by the waits of a policy. Use it
 // in select loops; otherwise [Retry] is simpler.
 //
-// C is closed when there are no more ticks, and a closed channel is always ready to receive. In a
-// select loop, take the second value and set the channel to nil:
-//
-//	ticks := ticker.C
-//	for ticks != nil {
-//		select {
-//		case _, ok := <-ticks:
-//			if !ok {
-//				ticks = nil // no more attempts
-//				break
-//			}
-//			// attempt
-//		case job := <-jobs: // other work
-//		}
-//	}
+// C is closed when there are no more ticks, and a closed channel is always ready to receive. So in a
+// select loop receive with t, ok := <-ticks, and set ticks to nil if !ok; the example shows it.
 //
 // The wait starts when a tick is received, not when the attempt ends, so attempts that take longer
 // than the waits follow each other without a pause. Where the wait should start after the attempt,
-// select on time.After(policy.NextBackOff()) instead; the example "Select" shows it.
+// select on time.After(policy.NextBackOff()) instead; the example Select shows it.
 //
 // Call Stop when done: until then a goroutine waits to send. A context given with [WithContext] also
 // ends it, once the first tick has been received. C does not say why it was closed; ask the

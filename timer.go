@@ -10,8 +10,8 @@ type Timer interface {
 	// the previous value was received.
 	Start(duration time.Duration)
 
-	// Stop ends a wait that is still running. It is called once, when the loop ends, even if
-	// Start never was.
+	// Stop ends a wait that is still running. It is called once, when the loop ends, even before
+	// any Start.
 	Stop()
 
 	// C returns the channel that receives one value when the wait is over. It is called after

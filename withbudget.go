@@ -2,17 +2,16 @@ package backoff
 
 import "time"
 
-// WithBudget returns b with each retry paid for out of budget. If budget cannot pay, NextBackOff
-// returns [Stop], and the loop's error matches [ErrBudgetExhausted] and the operation's last error.
+// WithBudget limits b to the retries that budget can pay for. If it cannot, the loop gives up, and its
+// error matches [ErrBudgetExhausted] and the operation's last error.
 //
 // Tokens are taken before the wait, and only if no policy below stops first. They are returned if the
 // retry does not start after all, for example because the context ends during the wait.
 //
 // When the budget is empty, [Retry] returns immediately. If you call it in a loop, wait between the
-// calls, or the loop spins; the example OuterLoop shows it. [NewTicker] panics on such a policy.
+// calls; the example OuterLoop shows it. [NewTicker] panics on such a policy.
 //
-// A nil b means [NewExponentialBackOff]. A nil budget panics. The result holds the state of one
-// loop; the budget is shared by many.
+// A nil b means [NewExponentialBackOff]. A nil budget panics. The result holds the state of one loop.
 func WithBudget(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
 		panic("backoff: WithBudget called with a nil budget")
@@ -21,19 +20,21 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 }
 
 // WithBudgetWait is like [WithBudget] for work that can wait: a retry that budget cannot pay for waits
-// for its turn. While a service is down it gets little more than first attempts; once it answers,
-// successes pay for the retries that have waited.
+// for its turn. While a service is down it receives little more than first attempts; once it answers,
+// successes pay for the retries that have waited. Such a retry's own success counts as one at the first
+// attempt, but while next to nothing succeeds it returns the cost.
 //
 // Tokens are taken when the wait is over. If budget cannot pay then, the loop takes another wait from b
 // (at least 100 ms), calls notify, waits, and asks again, until budget pays, b stops or the context
-// ends. A wait that a server asked for counts once. After a minute without a success or a retry, budget
-// lets one retry go unpaid; if that succeeds, it pays for the next.
+// ends. A wait that a server asked for is made once. After a minute without a success or a retry, one
+// retry is free.
 //
-// Each of these waits counts for [WithMaxRetries] and MaxElapsedTime: limit such a loop by its context
-// instead. If b stops while budget cannot pay, the error matches [ErrBudgetExhausted] and the last one.
+// Each of these waits counts as one of [WithMaxRetries], so limit such a loop by its context or by
+// MaxElapsedTime. If b stops while budget cannot pay, the error matches [ErrBudgetExhausted] too.
 //
-// Loops that wait and loops that are refused may share one budget. Below a decorator without Unwrap,
-// and if you call NextBackOff yourself, it is like WithBudget.
+// Do not use it for a connection that is kept: as long as that lasts it is no success, and pays for
+// nothing. Loops of both kinds may share one budget. Below a decorator without Unwrap, and if you call
+// NextBackOff yourself, it is like WithBudget.
 func WithBudgetWait(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
 		panic("backoff: WithBudgetWait called with a nil budget")
@@ -56,10 +57,12 @@ func (b *budgetBackOff) Observe(err error) {
 	case err != nil:
 	case !b.retrying:
 		b.budget.Deposit()
-	case b.waits && b.granted: // an unpaid one too: it pays for the next that waits, and that for its next
-		b.budget.succeed(b.budget.cost())
+	case b.waits && b.granted:
+		// At the floor it pays for the next that waits, and so on. Above it that would drain faster
+		// than a service with a long queue recovers, so it counts as a first attempt.
+		b.budget.succeed(b.budget.refund(), b.budget.cost())
 	default:
-		b.budget.succeed(b.paid)
+		b.budget.succeed(b.paid, b.paid)
 	}
 	b.retrying, b.granted, b.paid = err != nil, false, 0
 }

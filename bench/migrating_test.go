@@ -104,8 +104,9 @@ var migrations = []struct {
 			return v7.Retry(r.ctx, r.op, v7.WithBackOff(v7.NewConstantBackOff(time.Minute)))
 		},
 		func(r run) (any, error) {
-			b := &timeLimit{BackOff: backoff.NewConstantBackOff(time.Minute), limit: 15 * time.Minute}
-			return backoff.RetryWithData(r.op, backoff.WithContext(b, r.ctx))
+			ctx, cancel := context.WithTimeout(r.ctx, 15*time.Minute)
+			defer cancel()
+			return backoff.RetryWithData(r.op, backoff.WithContext(backoff.NewConstantBackOff(time.Minute), ctx))
 		},
 	},
 	{
@@ -234,28 +235,6 @@ func ifFailed(err, then error) error {
 	return then
 }
 
-// timeLimit stops any policy as v5, v6 and v7 do: if the next wait would end after the limit.
-type timeLimit struct {
-	backoff.BackOff
-	limit time.Duration
-	start time.Time
-}
-
-func (l *timeLimit) Reset() {
-	l.start = time.Now()
-	l.BackOff.Reset()
-}
-
-func (l *timeLimit) NextBackOff() time.Duration {
-	wait := l.BackOff.NextBackOff()
-	if wait > l.limit-time.Since(l.start) {
-		return backoff.Stop
-	}
-	return wait
-}
-
-func (l *timeLimit) Unwrap() backoff.BackOff { return l.BackOff }
-
 // An outcome is what a program did and when.
 type outcome struct {
 	calls, waits []time.Duration
@@ -337,7 +316,7 @@ func TestMigrating(t *testing.T) {
 }
 
 // Without the limit of 15 minutes that the others have for every policy, a constant policy goes on
-// until its context ends.
+// until its context ends. A context with a timeout is such a limit; it also ends an attempt that hangs.
 func TestMigratingTimeLimit(t *testing.T) {
 	c := migrationCase{timeout: 24*time.Hour - time.Second, instant: true}
 	calls := func(program func(run) (any, error)) int { return len(c.run(t, program).calls) }
@@ -353,6 +332,64 @@ func TestMigratingTimeLimit(t *testing.T) {
 	require.Equal(t, 1440, calls(func(r run) (any, error) {
 		return backoff.RetryWithData(r.op, backoff.WithContext(backoff.NewConstantBackOff(time.Minute), r.ctx))
 	}))
+	hangs := c.run(t, func(r run) (any, error) {
+		ctx, cancel := context.WithTimeout(r.ctx, 15*time.Minute)
+		defer cancel()
+		return nil, backoff.Retry(func() error {
+			<-ctx.Done()
+			return r.do()
+		}, backoff.WithContext(backoff.NewConstantBackOff(time.Minute), ctx))
+	})
+	require.Equal(t, 15*time.Minute, hangs.took)
+	require.ErrorIs(t, hangs.err, context.DeadlineExceeded)
+	require.ErrorIs(t, hangs.err, errBusy)
+}
+
+// With a Multiplier of zero the others wait the first interval again and again.
+func TestMigratingMultiplier(t *testing.T) {
+	const interval = 100 * time.Millisecond
+	calls := func(program func(run) (any, error)) []time.Duration {
+		return migrationCase{timeout: time.Hour, instant: true}.run(t, program).calls
+	}
+	old := []time.Duration{0, interval, 2 * interval, 3 * interval}
+	require.Equal(t, old, calls(func(r run) (any, error) {
+		return v5.Retry(r.ctx, r.op, v5.WithBackOff(&v5.ExponentialBackOff{InitialInterval: interval}), v5.WithMaxTries(4))
+	}))
+	require.Equal(t, old, calls(func(r run) (any, error) {
+		return v6.Retry(r.ctx, r.op, v6.WithBackOff(&v6.ExponentialBackOff{InitialInterval: interval}), v6.WithMaxTries(4))
+	}))
+	require.Equal(t, old, calls(func(r run) (any, error) {
+		return v7.Retry(r.ctx, r.op, v7.WithBackOff(&v7.ExponentialBackOff{InitialInterval: interval}), v7.WithMaxTries(4))
+	}))
+	here := func(multiplier float64) func(run) (any, error) {
+		return func(r run) (any, error) {
+			b := &backoff.ExponentialBackOff{InitialInterval: interval, Multiplier: multiplier}
+			return backoff.RetryWithData(r.op, backoff.WithMaxRetries(b, 3))
+		}
+	}
+	require.Equal(t, []time.Duration{0, 100e6, 250e6, 475e6}, calls(here(0)))
+	require.Equal(t, old, calls(here(1)))
+}
+
+// A policy that is asked by hand never stops there. Here it does after 15 minutes.
+func TestMigratingByHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policies := map[string]interface{ NextBackOff() time.Duration }{
+			"v5": v5.NewExponentialBackOff(), "v6": v6.NewExponentialBackOff(), "v7": v7.NewExponentialBackOff(),
+			"without limit": backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0)),
+		}
+		here := backoff.NewExponentialBackOff()
+		policies["here"] = here
+		for _, policy := range policies {
+			require.Positive(t, policy.NextBackOff())
+		}
+		time.Sleep(15 * time.Minute)
+		delete(policies, "here")
+		for name, policy := range policies {
+			require.Positive(t, policy.NextBackOff(), name)
+		}
+		require.Equal(t, backoff.Stop, here.NextBackOff())
+	})
 }
 
 // After the wait that a server asked for, the others start their policy over; here it goes on.

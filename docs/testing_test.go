@@ -2,15 +2,18 @@ package docs_test
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.com/backoff"
+	"example.com/backoff/recipes/httpretry"
 )
 
-// This is how to test code that retries: in a synctest bubble the waits take
-// no time, and the clock is exact.
 func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
@@ -20,11 +23,44 @@ func TestBubble(t *testing.T) {
 			}
 			return nil
 		}
-
 		start := time.Now()
 		err := backoff.Retry(fetch, backoff.NewConstantBackOff(time.Minute))
-		if elapsed := time.Since(start); err != nil || elapsed != 2*time.Minute {
-			t.Errorf("got %v after %v, want success after 2m", err, elapsed)
-		}
+		require.NoError(t, err)
+		require.Equal(t, 2*time.Minute, time.Since(start))
 	})
+}
+
+// inMemory is an http.RoundTripper that calls a handler, without a network.
+type inMemory struct{ http.Handler }
+
+func (m inMemory) RoundTrip(request *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	m.ServeHTTP(w, request)
+	return w.Result(), nil
+}
+
+// failing returns a handler that fails n times and then answers.
+func failing(n int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if n--; n >= 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}
+}
+
+func TestTransport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := &http.Client{Transport: &httpretry.Transport{Base: inMemory{failing(2)}}}
+		response, err := client.Get("http://example.com")
+		require.NoError(t, err)
+		defer response.Body.Close()
+		require.Equal(t, http.StatusOK, response.StatusCode)
+	})
+}
+
+// The README's one line for HTTP.
+func TestReadmeTransport(t *testing.T) {
+	client := &http.Client{Transport: &httpretry.Transport{}}
+	require.NotNil(t, client)
+	require.Contains(t, read(t, "README.md"), "`client := &http.Client{Transport: &httpretry.Transport{}}`")
 }

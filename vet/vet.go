@@ -20,11 +20,9 @@ import (
 
 // Analyzer applies the rules that README.md lists.
 var Analyzer = &analysis.Analyzer{
-	Name: "backoff",
-	Doc: "report misuse of backoff policies\n\nPolicies shared by loops that run at once, loops that outlive their " +
-		"context, waits of -1, and settings of an ExponentialBackOff that do not do what they say.",
-	Requires: []*analysis.Analyzer{inspect.Analyzer},
-	Run:      run,
+	Name:     "backoff",
+	Doc:      "report misuse of backoff policies\n\nThey are shared, outlive a context, or their waits and settings are not what they seem.",
+	Requires: []*analysis.Analyzer{inspect.Analyzer}, Run: run,
 }
 
 // own is the version of example.com/backoff. Those of github.com/cenkalti/backoff are 1 to 7; v0 and
@@ -33,19 +31,17 @@ var Analyzer = &analysis.Analyzer{
 const own = -1
 
 func version(pkg *types.Package) int {
-	if pkg != nil && pkg.Path() == "example.com/backoff" {
+	if pkg.Path() == "example.com/backoff" {
 		return own
-	} else if pkg == nil || !strings.HasPrefix(pkg.Path(), "github.com/cenkalti/backoff") {
-		return 0
 	}
-	return 1 + slices.Index([]string{"", "/v2", "/v3", "/v4", "/v5", "/v6", "/v7"}, pkg.Path()[len("github.com/cenkalti/backoff"):])
+	return 1 + slices.Index([]string{"", "/v2", "/v3", "/v4", "/v5", "/v6", "/v7"}, strings.TrimPrefix(pkg.Path(), "github.com/cenkalti/backoff"))
 }
 
 func run(pass *analysis.Pass) (any, error) {
 	if !slices.ContainsFunc(pass.Pkg.Imports(), func(p *types.Package) bool { return version(p) != 0 }) {
 		return nil, nil
 	}
-	c := &checker{pass, pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root(), map[fact][]ast.Expr{}}
+	c := &checker{pass, pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root(), map[ast.Node]inspector.Cursor{}, map[types.Object]ast.Node{}, map[fact][]ast.Expr{}}
 	c.learn()
 	for cur := range c.root.Preorder((*ast.CallExpr)(nil)) {
 		call := cur.Node().(*ast.CallExpr)
@@ -57,11 +53,11 @@ func run(pass *analysis.Pass) (any, error) {
 			c.wait(cur, call)
 		} else if name == "NextBackOff" && recv != nil {
 			c.shared(cur, recv, true)
-			c.unset(recv, v)
+			c.settings(recv, v, true)
 		} else if e := loopPolicy(call, name, v); e != nil {
 			c.shared(cur, e, false)
-			c.endless(e, v)
-			c.context(cur, call.Args[0], e)
+			c.settings(e, v, false)
+			c.context(cur, call, e, v)
 		}
 	}
 	return nil, nil
@@ -69,10 +65,9 @@ func run(pass *analysis.Pass) (any, error) {
 
 // loopPolicy returns the argument of a call that becomes the policy of a loop.
 func loopPolicy(call *ast.CallExpr, name string, v int) ast.Expr {
-	switch {
-	case strings.HasPrefix(name, "NewTicker"), name == "Attempts", name == "WithBackOff":
+	if strings.HasPrefix(name, "NewTicker") || name == "Attempts" || name == "WithBackOff" {
 		return call.Args[0]
-	case strings.HasPrefix(name, "Retry") && v < 5 && len(call.Args) > 1:
+	} else if strings.HasPrefix(name, "Retry") && v < 5 && len(call.Args) > 1 {
 		return call.Args[1]
 	}
 	return nil
@@ -81,47 +76,72 @@ func loopPolicy(call *ast.CallExpr, name string, v int) ast.Expr {
 // shared reports the policy e of a loop at cur if another loop can run it at the same time.
 func (c *checker) shared(cur inspector.Cursor, e ast.Expr, byHand bool) {
 	for _, v := range c.policy(e).way {
-		if scope := v.Parent(); scope != nil && scope != c.Pkg.Scope() && !scope.Contains(e.Pos()) {
-			continue // a variable of another function
-		}
+		scope := v.Parent()
+		foreign := scope != nil && scope != c.Pkg.Scope() && !scope.Contains(e.Pos()) // a variable of another function
 		p := &policy{checker: c}
 		p.from(v)
 		exponential := v.Kind() == types.ParamVar && typeName(v.Type()) == "backoff.ExponentialBackOff"
-		if (p.stateful && !p.unknown || exponential) && c.concurrent(cur, v, byHand && v.IsField()) {
-			c.Reportf(e.Pos(), "loops that run at once share the policy in %s, which holds the state of one: build one for each", v.Name())
+		if !foreign && (p.stateful && !p.unknown || exponential) && c.concurrent(cur, v, byHand && v.IsField()) && !c.temporary(v) {
+			c.Reportf(e.Pos(), "loops that can run at the same time share %s, which holds the state of one: build a policy for each", v.Name())
 			return
 		}
 	}
 }
 
-var (
-	handler = regexp.MustCompile(`^func\(.*\*net/http\.Request`)
-	worker  = regexp.MustCompile(`^func\(\w+ context\.Context, `)               // for one caller among many
-	hook    = regexp.MustCompile(`^func\((\w+ )?int\) time\.Duration$`)         // called from all of a client's goroutines
-	context = regexp.MustCompile(`^func\([^()]*?\b([a-z]\w*) context\.Context`) // with a name
-)
+// By its signature, handler is a function that serves a request, worker one that serves many callers, hook
+// one that all goroutines of a client call, and context one whose context has a name.
+var handler = regexp.MustCompile(`^func\(.*\*net/http\.Request`)
+var worker = regexp.MustCompile(`^func\(\w+ context\.Context, `)
+var hook = regexp.MustCompile(`^func\((\w+ )?int\) time\.Duration$`)
+var context = regexp.MustCompile(`^func\([^()]*?\b([a-z]\w*) context\.Context`)
+
+// locks holds the names of what takes a lock, and what programs send to take a place in a semaphore.
+var locks = []string{"Lock", "TryLock", "Acquire", "TryAcquire", "struct{}{}", "true", "1"}
 
 // concurrent reports whether a function around cur, outside of which v is declared, runs more than
-// once at a time, without a lock. A method that keeps its policy in a field and waits by hand may
-// run once.
+// once at a time, without a lock that it or each of its callers takes. A method that keeps its policy in
+// a field and waits by hand may run once.
 func (c *checker) concurrent(cur inspector.Cursor, v *types.Var, single bool) bool {
 	concurrent := false
-	for fn := range cur.Enclosing((*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)) {
-		for sel := range fn.Preorder((*ast.SelectorExpr)(nil)) {
-			if sel.Node().(*ast.SelectorExpr).Sel.Name == "Lock" {
-				return false
-			}
-		}
-		if lit, ok := fn.Node().(*ast.FuncLit); within(v.Pos(), fn.Node()) {
-			continue
-		} else if ok {
-			concurrent = concurrent || hook.MatchString(c.signature(fn)) || c.started(lit, v)
-		} else if c.Pkg.Name() != "main" && !single {
-			concurrent = concurrent || worker.MatchString(c.signature(fn))
-		}
-		concurrent = concurrent || handler.MatchString(c.signature(fn))
+	inLoop := func(e ast.Expr) bool { return loopOf(c.at[e]) != nil && !within(v.Pos(), loopOf(c.at[e])) }
+	for fn := range cur.Enclosing(functions...) {
+		signature := c.signature(fn)
+		_, literal := fn.Node().(*ast.FuncLit)
+		concurrent = concurrent || !within(v.Pos(), fn.Node()) && (handler.MatchString(signature) ||
+			!literal && !single && c.Pkg.Name() != "main" && worker.MatchString(signature) ||
+			literal && (hook.MatchString(signature) || slices.ContainsFunc(c.facts[fact{fn.Node(), started}], inLoop)))
 	}
-	return concurrent
+	fn := outermost(cur).Node()
+	calls := c.facts[fact{fn, called}]
+	unlocked := func(call ast.Expr) bool { return !c.mentions(outermost(c.at[call]).Node(), locks...) }
+	return concurrent && !c.mentions(fn, locks...) && (len(calls) == 0 || slices.ContainsFunc(calls, unlocked))
+}
+
+// temporary reports whether v is a field of a struct that one request or session makes for itself: a
+// function that runs for one makes it, or calls what makes it, and neither returns it nor keeps it in a
+// field.
+func (c *checker) temporary(v *types.Var) bool {
+	serves := func(e ast.Expr) (serves bool) {
+		for fn := range c.at[e].Enclosing(functions...) {
+			signature := c.signature(fn)
+			_, results, _ := strings.Cut(signature, ") ")
+			serves = serves || !strings.Contains(results, c.Pkg.Path()+".") && (handler.MatchString(signature) ||
+				c.mentions(fn.Node(), started) || c.Pkg.Name() != "main" && worker.MatchString(signature))
+		}
+		kept, ok := c.at[e].Parent().Node().(*ast.AssignStmt)
+		return serves && !(ok && strings.Contains(types.ExprString(kept.Lhs[0]), "."))
+	}
+	return v.IsField() && slices.ContainsFunc(c.facts[fact{v, assigned}], func(value ast.Expr) bool {
+		return serves(value) || slices.ContainsFunc(c.facts[fact{outermost(c.at[value]).Node(), called}], serves)
+	})
+}
+
+// outermost returns the outermost function around cur.
+func outermost(cur inspector.Cursor) (fn inspector.Cursor) {
+	fn = cur
+	for fn = range cur.Enclosing(functions...) {
+	}
+	return fn
 }
 
 func (c *checker) signature(fn inspector.Cursor) string {
@@ -129,32 +149,6 @@ func (c *checker) signature(fn inspector.Cursor) string {
 		return typeName(c.TypesInfo.TypeOf(decl.Name))
 	}
 	return typeName(c.TypesInfo.TypeOf(fn.Node().(ast.Expr)))
-}
-
-// started reports whether a loop, outside of which v is declared, starts goroutines that run lit.
-func (c *checker) started(lit *ast.FuncLit, v *types.Var) bool {
-	for cur := range c.root.Preorder((*ast.CallExpr)(nil)) {
-		call := cur.Node().(*ast.CallExpr)
-		f := call.Fun
-		if sel, ok := f.(*ast.SelectorExpr); ok && sel.Sel.Name == "Go" && len(call.Args) == 1 {
-			f = call.Args[0]
-		} else if cur.ParentEdgeKind() != edge.GoStmt_Call {
-			continue
-		}
-		if loop := loopOf(cur); c.literal(f) == lit && loop != nil && !within(v.Pos(), loop) {
-			return true
-		}
-	}
-	return false
-}
-
-// literal returns the function literal that e is, or nil.
-func (c *checker) literal(e ast.Expr) *ast.FuncLit {
-	if values := c.facts[fact{c.object(e), assigned}]; len(values) == 1 {
-		e = values[0]
-	}
-	lit, _ := ast.Unparen(e).(*ast.FuncLit)
-	return lit
 }
 
 // loopOf returns the innermost loop around cur in its function, or nil.
@@ -178,86 +172,212 @@ var waits = []string{"time.Sleep", "time.After", "time.NewTimer", "(*time.Timer)
 func (c *checker) wait(cur inspector.Cursor, call *ast.CallExpr) {
 	fn := typeutil.StaticCallee(c.TypesInfo, call)
 	loop, ok := loopOf(cur).(*ast.ForStmt)
-	if fn == nil || !slices.Contains(waits, fn.FullName()) || !ok {
+	if fn == nil || !slices.Contains(waits, fn.FullName()) || !ok || c.limited(cur, loop) {
 		return
-	}
-	for n := range c.root.Preorder((*ast.IncDecStmt)(nil), (*ast.AssignStmt)(nil)) {
-		a, ok := n.Node().(*ast.AssignStmt)
-		if counts := !ok || a.Tok != token.ASSIGN && a.Tok != token.DEFINE; counts && within(n.Node().Pos(), loop) {
-			return // it may count its passes
-		}
 	}
 	wait := call.Args[0]
-	if obj := c.object(wait); len(c.facts[fact{obj, assigned}]) == 1 && !c.compared(obj) {
+	if obj := c.object(wait); len(c.facts[fact{obj, assigned}]) == 1 && c.facts[fact{obj, compared}] == nil {
 		wait = c.facts[fact{obj, assigned}][0]
 	}
-	next, ok := wait.(*ast.CallExpr)
-	if !ok {
-		return
-	}
-	name, v, recv := c.callee(next)
+	name, v, recv := c.callee(wait)
 	p := c.policy(recv)
 	if name == "NextBackOff" && v < 5 && !p.unknown && !within(p.origin.Pos(), loop) && (p.limited || p.ends()) {
 		c.Reportf(call.Pos(), "NextBackOff can return Stop, -1, and %s does not wait then: compare it with Stop, or set MaxElapsedTime to 0", fn.Name())
 	}
 }
 
-// compared reports whether a variable is in a comparison or another operation.
-func (c *checker) compared(obj types.Object) bool {
-	for op := range c.root.Preorder((*ast.BinaryExpr)(nil), (*ast.SwitchStmt)(nil)) {
-		for id := range op.Preorder((*ast.Ident)(nil)) {
-			if c.TypesInfo.Uses[id.Node().(*ast.Ident)] == obj {
-				return true
-			}
+// In a loop, ends ask whether its time is over. Before it, limits set that time.
+var ends = regexp.MustCompile(`^(time\.(Since|Until)|\(time\.Time\)\.(After|Before|Compare)|\(context\.Context\)\.Err)$`)
+var limits = regexp.MustCompile(`^(time\.After|context\.With(Timeout|Deadline))$`)
+
+// limited reports whether a count or a time may end the loop around cur, or a condition with an order.
+func (c *checker) limited(cur inspector.Cursor, loop *ast.ForStmt) (limited bool) {
+	for n := range ast.Preorder(outermost(cur).Node()) {
+		inside := within(n.Pos(), loop)
+		switch n := n.(type) {
+		case *ast.IncDecStmt:
+			limited = limited || inside
+		case *ast.AssignStmt:
+			limited = limited || inside && n.Tok != token.DEFINE && (n.Tok != token.ASSIGN || strings.HasSuffix(types.ExprString(n.Rhs[0]), " 1"))
+		case *ast.BinaryExpr:
+			limited = limited || loop.Cond != nil && within(n.Pos(), loop.Cond) && strings.ContainsAny(n.Op.String(), "<>")
+		case *ast.SelectorExpr:
+			fn, ok := c.TypesInfo.Uses[n.Sel].(*types.Func)
+			limited = limited || ok && (inside && ends.MatchString(fn.FullName()) || n.Pos() < loop.Pos() && limits.MatchString(fn.FullName()))
 		}
 	}
-	return false
+	return limited
 }
 
-// unset reports an InitialInterval that v1 to v4 ignore when NextBackOff is called by hand.
-func (c *checker) unset(e ast.Expr, v int) {
-	p := c.policy(e)
-	initial, certain := p.setting("InitialInterval")
-	for _, v := range p.way {
-		certain = certain && c.facts[fact{v, "Reset"}] == nil
-	}
-	if _, call := p.origin.(*ast.CallExpr); call && certain && v > 0 && v < 5 && len(initial) > 0 {
-		c.Reportf(initial[0].Pos(), "InitialInterval has no effect before the next Reset, and there is none")
-	}
-}
-
-// endless reports the policy e of a loop if it is a literal of v4 that never stops for want of Stop.
-func (c *checker) endless(e ast.Expr, v int) {
-	p := c.policy(e)
-	stop, _ := p.setting("Stop")
-	if _, literal := p.origin.(*ast.CompositeLit); literal && v == 4 && len(stop) == 0 && p.ends() {
-		c.Reportf(e.Pos(), "this loop does not end after MaxElapsedTime, but goes on without waits: set Stop to backoff.Stop")
-	}
-}
+var stops = []string{"Permanent", "PermanentError", "Canceled", "DeadlineExceeded", "WithoutCancel", "context.Context"}
 
 // context reports a loop at cur that goes on when the context of its function is done, unless its
 // operation may end it.
-func (c *checker) context(cur inspector.Cursor, op, e ast.Expr) {
-	p, lit := c.policy(e), c.literal(op)
-	if p.unknown || p.context || lit == nil {
+func (c *checker) context(cur inspector.Cursor, call *ast.CallExpr, e ast.Expr, v int) {
+	p, op := c.policy(e), operation(cur, call)
+	if call.Args[0] != e {
+		op = c.function(call.Args[0])
+	}
+	if v > 4 || p.unknown || p.context || op == nil || c.mentions(op, stops...) {
 		return
 	}
-	for n := range c.root.Preorder((*ast.SelectorExpr)(nil)) {
-		sel := n.Node().(*ast.SelectorExpr)
-		stops := slices.Contains([]string{"Permanent", "PermanentError", "Canceled", "DeadlineExceeded"}, sel.Sel.Name)
-		if within(sel.Pos(), lit) && (stops || typeName(c.TypesInfo.TypeOf(sel.X)) == "context.Context") {
-			return
-		}
-	}
-	for fn := range cur.Enclosing((*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)) {
+	for fn := range cur.Enclosing(functions...) {
 		signature := c.signature(fn)
-		if ctx := context.FindStringSubmatch(signature); ctx != nil {
-			if !strings.Contains(signature, "*testing.") {
-				c.Reportf(e.Pos(), "this loop goes on when %s is done: give its policy WithContext", ctx[1])
-			}
-			return
-		} else if fn.Parent().ParentEdgeKind() == edge.GoStmt_Call {
+		ctx := context.FindStringSubmatch(signature)
+		if ctx != nil && !strings.Contains(signature, "*testing.") && !c.mentions(fn.Node(), "WithoutCancel") {
+			c.Reportf(e.Pos(), "this loop goes on when %s is done: give its policy WithContext", ctx[1])
+		}
+		if ctx != nil || fn.Parent().ParentEdgeKind() == edge.GoStmt_Call {
 			return
 		}
 	}
+}
+
+// operation returns the function around a loop over the Attempts or the Ticker that call makes. It returns
+// nil if an error may end that loop: if a return or a break has another condition than that something is nil.
+func operation(cur inspector.Cursor, call *ast.CallExpr) ast.Node {
+	for loop := range outermost(cur).Preorder((*ast.ForStmt)(nil), (*ast.RangeStmt)(nil)) {
+		body, _ := loop.LastChild()
+		op := outermost(cur).Node()
+		for n := range body.Preorder((*ast.ReturnStmt)(nil), (*ast.BranchStmt)(nil)) {
+			is, depends := n.Parent().Parent().Node().(*ast.IfStmt)
+			branch, ok := n.Node().(*ast.BranchStmt)
+			if depends && !(ok && branch.Tok == token.CONTINUE) && !strings.HasSuffix(types.ExprString(is.Cond), "== nil") {
+				op = nil
+			}
+		}
+		if body.Node().Pos() > call.Pos() {
+			return op
+		}
+	}
+	return nil
+}
+
+// A checker applies the rules to a package.
+type checker struct {
+	*analysis.Pass
+	root  inspector.Cursor
+	at    map[ast.Node]inspector.Cursor
+	decls map[types.Object]ast.Node
+	facts map[fact][]ast.Expr
+}
+
+// A fact is what a package does with a variable or field: it assigns to it, hands it to a function of
+// another package than the library, compares it or computes with it, calls a method, or sets a field of
+// the policy that it is. Or it is what a package does with a function: it calls it, or starts a goroutine
+// with it. Or it is what a function, or a literal in it, mentions: the name in a selector, the type before
+// it, or what is sent to a channel.
+type fact [2]any
+
+// None of these is a name.
+const assigned, handed, compared, called, started, reported = "=", "()", "<", "func", "go", "!"
+
+var functions = []ast.Node{(*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)}
+
+func (c *checker) learn() {
+	for cur := range c.root.Preorder((*ast.FuncDecl)(nil)) {
+		c.decls[c.object(cur.Node().(*ast.FuncDecl).Name)] = cur.Node()
+	}
+	for cur := range c.root.Preorder() {
+		c.at[cur.Node()] = cur
+		switch n := cur.Node().(type) {
+		case *ast.AssignStmt:
+			for i, left := range n.Lhs {
+				right := n.Rhs[min(i, len(n.Rhs)-1)]
+				c.note(c.object(left), assigned, right)
+				if sel, ok := left.(*ast.SelectorExpr); ok {
+					c.note(c.object(sel.X), sel.Sel.Name, right)
+				}
+			}
+		case *ast.ValueSpec:
+			for i, value := range n.Values {
+				c.note(c.object(n.Names[i]), assigned, value)
+			}
+		case *ast.KeyValueExpr:
+			if v, ok := c.object(n.Key).(*types.Var); ok && v.IsField() {
+				c.note(v, assigned, n.Value)
+			}
+		case *ast.Ident:
+			for range cur.Enclosing((*ast.BinaryExpr)(nil), (*ast.SwitchStmt)(nil)) {
+				c.note(c.object(n), compared, n)
+			}
+		case *ast.SelectorExpr:
+			c.mention(cur, n.Sel.Name)
+			c.mention(cur, typeName(c.TypesInfo.TypeOf(n.X)))
+		case *ast.SendStmt:
+			c.mention(cur, types.ExprString(n.Value))
+		case *ast.GoStmt:
+			c.note(c.function(n.Call.Fun), started, n.Call)
+		case *ast.CallExpr:
+			c.note(c.function(n.Fun), called, n)
+			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Go" && len(n.Args) == 1 {
+				c.note(c.function(n.Args[0]), started, n)
+			}
+			name, v, recv := c.callee(n)
+			c.note(c.object(recv), name, n)
+			c.note(c.object(loopPolicy(n, name, v)), "Reset", n) // by the loop
+			for i := 0; v == 0 && i < len(n.Args); i++ {
+				c.note(c.object(n.Args[i]), handed, n)
+			}
+		}
+	}
+}
+
+func (c *checker) note(of any, what string, value ast.Expr) {
+	if of != nil {
+		c.facts[fact{of, what}] = append(c.facts[fact{of, what}], value)
+	}
+}
+
+func (c *checker) mention(cur inspector.Cursor, what string) {
+	for fn := range cur.Enclosing(functions...) {
+		c.facts[fact{fn.Node(), what}] = []ast.Expr{nil}
+	}
+}
+
+// mentions reports whether a function mentions one of the names.
+func (c *checker) mentions(fn ast.Node, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return c.facts[fact{fn, name}] != nil })
+}
+
+// function returns the literal or the declaration that e is, or nil.
+func (c *checker) function(e ast.Expr) ast.Node {
+	if values := c.facts[fact{c.object(e), assigned}]; len(values) == 1 {
+		e = values[0]
+	}
+	if lit, ok := ast.Unparen(e).(*ast.FuncLit); ok {
+		return lit
+	}
+	return c.decls[c.object(e)]
+}
+
+// object returns the variable, field or function that e names.
+func (c *checker) object(e ast.Expr) types.Object {
+	e = ast.Unparen(e)
+	if sel, ok := e.(*ast.SelectorExpr); ok {
+		e = sel.Sel
+	}
+	id, _ := e.(*ast.Ident)
+	return c.TypesInfo.ObjectOf(id)
+}
+
+// callee returns the name and the version of the library's function that e calls, and the value whose
+// method it is.
+func (c *checker) callee(e ast.Expr) (name string, v int, recv ast.Expr) {
+	if call, ok := e.(*ast.CallExpr); ok {
+		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && c.TypesInfo.Selections[sel] != nil {
+			recv = sel.X
+		}
+		if fn := typeutil.Callee(c.TypesInfo, call); fn != nil && fn.Pkg() != nil && version(fn.Pkg()) != 0 {
+			return fn.Name(), version(fn.Pkg()), recv
+		}
+	}
+	return "", 0, nil
+}
+
+var library = regexp.MustCompile(`(example.com/backoff|github.com/cenkalti/backoff(/v[2-7])?)\.`)
+
+// typeName returns the name of t, or of what it points to. The library is backoff in any version.
+func typeName(t types.Type) string {
+	return strings.TrimPrefix(library.ReplaceAllString(types.TypeString(t, nil), "backoff."), "*")
 }

@@ -14,6 +14,7 @@ import (
 	"example.com/backoff"
 )
 
+// fetch returns the body of the page at url. It makes six attempts at most, and none after ctx has ended.
 func fetch(ctx context.Context, url string) (string, error) {
 	client := &http.Client{Timeout: 10 * time.Second} // limits each attempt
 	get := func() (string, error) {
@@ -26,21 +27,29 @@ func fetch(ctx context.Context, url string) (string, error) {
 			return "", err
 		}
 		defer response.Body.Close()
-		if response.StatusCode < 300 {
-			body, err := io.ReadAll(response.Body)
-			return string(body), err
+		if err := check(response); err != nil {
+			return "", err
 		}
-		err = errors.New(response.Status)
-		if !backoff.RetryableStatus(response.StatusCode) { // such as 404, but not 429
-			return "", backoff.Permanent(err)
-		}
-		wait, _ := backoff.ParseRetryAfter(response.Header.Get("Retry-After"), time.Now())
-		return "", backoff.RetryAfter(err, min(wait, time.Minute)) // a minute at most
+		body, err := io.ReadAll(response.Body)
+		return string(body), err
 	}
 	b := backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 5), ctx)
 	return backoff.RetryNotifyWithData(get, b, func(err error, wait time.Duration) {
 		log.Printf("%v; next attempt in %v", err, wait.Round(time.Millisecond))
 	})
+}
+
+// check returns an error unless the request succeeded. The error says whether to try again, and when.
+func check(response *http.Response) error {
+	if response.StatusCode < 300 {
+		return nil
+	}
+	err := errors.New(response.Status)
+	if !backoff.RetryableStatus(response.StatusCode) { // 404 is not worth retrying; 429 is
+		return backoff.Permanent(err)
+	}
+	wait, _ := backoff.ParseRetryAfter(response.Header.Get("Retry-After"), time.Now())
+	return backoff.RetryAfter(err, min(wait, time.Minute)) // a minute at most
 }
 
 func main() {

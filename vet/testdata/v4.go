@@ -72,6 +72,8 @@ type Ticker struct{ C <-chan time.Time }
 
 func NewTicker(b BackOff) *Ticker { return nil }
 
+func (t *Ticker) Stop() {}
+
 type LinearBackOff struct{ Interval time.Duration }
 
 func NewLinearBackOff(d time.Duration) *LinearBackOff { return &LinearBackOff{d} }
@@ -83,6 +85,7 @@ type Budget struct{}
 
 func WithBudget(b BackOff, budget *Budget) BackOff              { return b }
 func WithRetryIf(b BackOff, retryable func(error) bool) BackOff { return b }
+func WithBudgetWait(b BackOff, budget *Budget) BackOff          { return b }
 func WithStopCause(b BackOff, cause error) BackOff              { return b }
 func Attempts(b BackOff, err *error) iter.Seq[int]              { return nil }
 func RetryAfter(err error, d time.Duration) error               { return err }

@@ -28,6 +28,125 @@ func nested(ctx context.Context) func() error {
 	}
 }
 
+type client struct{ attempts int }
+
+func (c *client) dial() error { c.attempts++; return nil }
+
+func (c *client) refused() error { return backoff.Permanent(c.dial()) }
+
+func (c *client) detached() error { return call(context.WithoutCancel(context.Background())) }
+
+func (c *client) methods(ctx context.Context) {
+	_ = backoff.Retry(c.dial, backoff.NewExponentialBackOff()) // want `goes on when ctx is done`
+	_ = backoff.Retry(c.refused, backoff.NewExponentialBackOff())
+	_ = backoff.Retry(c.detached, backoff.NewExponentialBackOff())
+	_ = backoff.Retry(c.dial, backoff.WithContext(backoff.NewExponentialBackOff(), ctx))
+	dial := c.dial
+	_ = backoff.Retry(dial, backoff.NewExponentialBackOff())  // want `goes on when ctx is done`
+	_ = backoff.Retry(never, backoff.NewExponentialBackOff()) // want `goes on when ctx is done`
+}
+
+func never() error { return errors.New("never") }
+
+type dialer interface{ dial() error }
+
+// Which method it is is not shown.
+func dynamic(ctx context.Context, d dialer) {
+	_ = backoff.Retry(d.dial, backoff.NewExponentialBackOff())
+}
+
+func attempts(ctx context.Context) (err error) {
+	for range own.Attempts(own.NewExponentialBackOff(), &err) { // want `goes on when ctx is done`
+		err = call(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for {
+		b := own.WithBudgetWait(own.NewExponentialBackOff(), &own.Budget{})
+		for range own.Attempts(b, &err) { // want `goes on when ctx is done`
+			if err = call(ctx); err == nil {
+				return nil
+			}
+		}
+	}
+}
+
+func attemptsEnd(ctx context.Context) (err error) {
+	for range own.Attempts(own.WithContext(own.NewExponentialBackOff(), ctx), &err) {
+		err = call(ctx)
+	}
+	for range own.Attempts(own.NewExponentialBackOff(), &err) {
+		if err = call(ctx); !retryable(err) {
+			break
+		}
+	}
+	return err
+}
+
+func attemptsLook(ctx context.Context) (err error) {
+	for range own.Attempts(own.NewExponentialBackOff(), &err) {
+		if err = call(ctx); ctx.Err() != nil {
+			break
+		}
+	}
+	return err
+}
+
+func ticks(ctx context.Context) error {
+	ticker := backoff.NewTicker(backoff.NewExponentialBackOff()) // want `goes on when ctx is done`
+	defer ticker.Stop()
+	var err error
+	for range ticker.C {
+		if err = call(ctx); err != nil {
+			continue
+		}
+		break
+	}
+	return err
+}
+
+func ticksEnd(ctx context.Context) error {
+	ticker := backoff.NewTicker(backoff.NewExponentialBackOff())
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := call(ctx); err == nil {
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func ticksLeave(ctx context.Context) (err error) {
+	for range backoff.NewTicker(backoff.NewExponentialBackOff()).C {
+		if err = call(ctx); !retryable(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// Who reads these is not shown.
+func ticker(ctx context.Context) *backoff.Ticker {
+	return backoff.NewTicker(backoff.NewExponentialBackOff())
+}
+
+// These loops go on on purpose.
+func detached(ctx context.Context) {
+	_ = backoff.Retry(func() error { return call(context.WithoutCancel(ctx)) }, backoff.NewExponentialBackOff())
+}
+
+func detachedBefore(ctx context.Context) {
+	free := context.WithoutCancel(ctx)
+	_ = backoff.Retry(func() error { return call(free) }, backoff.NewExponentialBackOff())
+}
+
+func retryable(err error) bool { return err != nil }
+
 func decorated(ctx context.Context) {
 	_ = backoff.Retry(func() error { return call(ctx) }, backoff.WithContext(backoff.NewExponentialBackOff(), ctx))
 	var b backoff.BackOff = backoff.NewExponentialBackOff()

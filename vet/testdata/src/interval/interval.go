@@ -10,7 +10,7 @@ func late() time.Duration {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval = time.Millisecond // want `InitialInterval has no effect before the next Reset, and there is none`
 	b.MaxElapsedTime = 0
-	return b.NextBackOff()
+	return b.NextBackOff() + b.NextBackOff()
 }
 
 type client struct{ policy *backoff.ExponentialBackOff }
@@ -43,6 +43,18 @@ func others() time.Duration {
 	start(given)
 	literal := &backoff.ExponentialBackOff{InitialInterval: time.Second}
 	return b.NextBackOff() + given.NextBackOff() + literal.NextBackOff()
+}
+
+func newPolicy() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.Reset()
+	return b
+}
+
+func made() time.Duration {
+	b := newPolicy()
+	b.InitialInterval = time.Second
+	return b.NextBackOff()
 }
 
 func start(b backoff.BackOff) { b.Reset() }

@@ -15,6 +15,8 @@ var (
 	literal  = &backoff.ExponentialBackOff{InitialInterval: time.Second}
 	linear   = own.NewLinearBackOff(time.Second)
 	budgeted = own.WithBudget(own.NewConstantBackOff(time.Second), &own.Budget{})
+	patient  = own.WithBudgetWait(own.NewConstantBackOff(time.Second), &own.Budget{})
+	function = newPolicy()
 
 	constant = backoff.NewConstantBackOff(time.Second)
 	zero     = &backoff.ZeroBackOff{}
@@ -25,14 +27,16 @@ var (
 )
 
 func variables(ctx context.Context, id string) {
-	_ = backoff.Retry(op, limited)                                               // want `share the policy in limited`
-	_ = backoff.Retry(op, backoff.WithContext(literal, ctx))                     // want `share the policy in literal`
-	_ = backoff.RetryNotify(op, literal, nil)                                    // want `share the policy in literal`
-	_, _ = backoff.RetryWithData(func() (int, error) { return 0, nil }, literal) // want `share the policy in literal` `goes on when ctx is done`
-	_ = backoff.NewTicker(literal)                                               // want `share the policy in literal`
-	_ = literal.NextBackOff()                                                    // want `share the policy in literal`
-	_ = own.Retry(op, linear)                                                    // want `share the policy in linear`
-	_ = own.Retry(op, budgeted)                                                  // want `share the policy in budgeted`
+	_ = backoff.Retry(op, limited)                                               // want `share limited, which`
+	_ = backoff.Retry(op, backoff.WithContext(literal, ctx))                     // want `share literal, which`
+	_ = backoff.RetryNotify(op, literal, nil)                                    // want `share literal, which`
+	_, _ = backoff.RetryWithData(func() (int, error) { return 0, nil }, literal) // want `share literal, which` `goes on when ctx is done`
+	_ = backoff.NewTicker(literal)                                               // want `share literal, which`
+	_ = literal.NextBackOff()                                                    // want `share literal, which`
+	_ = own.Retry(op, linear)                                                    // want `share linear, which`
+	_ = own.Retry(op, budgeted)                                                  // want `share budgeted, which`
+	_ = own.Retry(op, patient)                                                   // want `share patient, which`
+	_ = backoff.Retry(op, function)                                              // want `share function, which`
 
 	_ = backoff.Retry(op, constant)
 	_ = backoff.Retry(op, zero)
@@ -43,6 +47,9 @@ func variables(ctx context.Context, id string) {
 	copied := template
 	_ = backoff.Retry(op, &copied)
 }
+
+// Its type says which policy it is.
+func newPolicy() *backoff.ExponentialBackOff { return backoff.NewExponentialBackOff() }
 
 func replace(b backoff.BackOff) { replaced = b }
 
@@ -59,6 +66,61 @@ func locked(ctx context.Context, id string) error {
 	return backoff.Retry(op, limited)
 }
 
+func tried(ctx context.Context, id string) error {
+	if !mu.TryLock() {
+		return nil
+	}
+	defer mu.Unlock()
+	return backoff.Retry(op, limited)
+}
+
+func underLock(ctx context.Context, id string) error { return backoff.Retry(op, limited) }
+
+func callers(ctx context.Context) {
+	mu.Lock()
+	defer mu.Unlock()
+	_ = underLock(ctx, "a")
+}
+
+var semaphore = make(chan struct{}, 1)
+
+func alone(ctx context.Context, id string) error {
+	select {
+	case semaphore <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-semaphore }()
+	return backoff.Retry(op, limited)
+}
+
+type weighted interface {
+	Acquire(ctx context.Context, n int64) error
+}
+
+func acquired(ctx context.Context, w weighted) error {
+	if err := w.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	return backoff.Retry(op, limited)
+}
+
+func free(ctx context.Context, id string) error { return backoff.Retry(op, limited) } // want `share limited, which`
+
+// A lock of one caller does not keep out another.
+func oneLocks(ctx context.Context) {
+	mu.Lock()
+	defer mu.Unlock()
+	_ = free(ctx, "a")
+}
+
+func oneDoesNot(ctx context.Context) { _ = free(ctx, "a") }
+
+// A result that is sent takes no place in a semaphore.
+func sends(ctx context.Context, errs chan error) {
+	errs <- backoff.Retry(op, limited) // want `share limited, which`
+}
+
 type server struct {
 	policy  backoff.BackOff
 	steady  backoff.BackOff
@@ -73,18 +135,80 @@ func newServer(given backoff.BackOff) *server {
 }
 
 func (s *server) update(ctx context.Context, id string) {
-	_ = backoff.Retry(op, s.policy) // want `share the policy in policy`
+	_ = backoff.Retry(op, s.policy) // want `share policy, which`
 	_ = backoff.Retry(op, s.steady)
 	_ = backoff.Retry(op, s.given)
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_ = backoff.Retry(op, s.policy) // want `share the policy in policy`
+	_ = backoff.Retry(op, s.policy) // want `share policy, which`
 }
 
 // A loop that keeps its state in a field.
 func (s *server) reconnect(ctx context.Context, id string) time.Duration {
 	return s.policy.NextBackOff()
+}
+
+// A session belongs to one request, whoever makes it.
+type session struct {
+	policy backoff.BackOff
+	other  backoff.BackOff
+}
+
+func (s *session) load(ctx context.Context, id string) error {
+	_ = backoff.Retry(op, s.other)
+	return backoff.Retry(op, s.policy)
+}
+
+func newSession() *session { return &session{policy: backoff.NewExponentialBackOff()} }
+
+func (s *server) handle(w http.ResponseWriter, r *http.Request) {
+	_ = newSession().load(r.Context(), "a")
+}
+
+func fetch(ctx context.Context, id string) error {
+	s := &session{other: backoff.NewExponentialBackOff()}
+	return s.load(ctx, id)
+}
+
+// A connection belongs to the goroutine that serves it.
+type connection struct{ policy backoff.BackOff }
+
+func (c *connection) load(ctx context.Context, id string) error { return backoff.Retry(op, c.policy) }
+
+func (s *server) listen() {
+	for {
+		go s.serve()
+	}
+}
+
+func (s *server) serve() {
+	c := connection{policy: backoff.NewExponentialBackOff()}
+	_ = c.load(context.Background(), "a")
+}
+
+// A client is made with a context and more too, but is kept.
+type client struct{ policy backoff.BackOff }
+
+func newClient(ctx context.Context, name string) (*client, error) {
+	return &client{policy: backoff.NewExponentialBackOff()}, nil
+}
+
+func (c *client) load(ctx context.Context, id string) error {
+	return backoff.Retry(op, c.policy) // want `share policy, which`
+}
+
+type pool struct {
+	policy backoff.BackOff
+	first  *pool
+}
+
+func newPool() *pool { return &pool{policy: backoff.NewExponentialBackOff()} }
+
+func (p *pool) start(ctx context.Context, name string) { p.first = newPool() }
+
+func (p *pool) load(ctx context.Context, id string) error {
+	return backoff.Retry(op, p.policy) // want `share policy, which`
 }
 
 func perCall(ctx context.Context, id string) {
@@ -99,16 +223,18 @@ func (group) Go(f func()) { go f() }
 
 func goroutines(names []string, g group) {
 	b := backoff.NewExponentialBackOff()
+	var state struct{ started, called bool }
 	for range names {
 		go func() {
-			_ = backoff.Retry(op, b) // want `share the policy in b`
+			state.started, state.called = true, true
+			_ = backoff.Retry(op, b) // want `share b, which`
 		}()
 		g.Go(func() {
-			_ = backoff.Retry(op, b) // want `share the policy in b`
+			_ = backoff.Retry(op, b) // want `share b, which`
 		})
 	}
 	worker := func() {
-		_ = b.NextBackOff() // want `share the policy in b`
+		_ = b.NextBackOff() // want `share b, which`
 	}
 	for range 4 {
 		go worker()
@@ -130,7 +256,7 @@ func goroutines(names []string, g group) {
 func handlers(mux *http.ServeMux) {
 	b := backoff.NewExponentialBackOff()
 	mux.HandleFunc("/a", func(w http.ResponseWriter, r *http.Request) {
-		_ = backoff.Retry(op, b) // want `share the policy in b`
+		_ = backoff.Retry(op, b) // want `share b, which`
 	})
 	mux.HandleFunc("/b", func(w http.ResponseWriter, r *http.Request) {
 		_ = backoff.Retry(op, backoff.NewExponentialBackOff())
@@ -145,7 +271,7 @@ type config struct {
 func hooks(exp *backoff.ExponentialBackOff, any backoff.BackOff) config {
 	b := backoff.NewExponentialBackOff()
 	_ = config{RetryBackoff: func(attempt int) time.Duration {
-		return exp.NextBackOff() // want `share the policy in exp`
+		return exp.NextBackOff() // want `share exp, which`
 	}}
 	_ = config{RetryBackoff: func(int) time.Duration { return any.NextBackOff() }}
 	return config{
@@ -153,7 +279,7 @@ func hooks(exp *backoff.ExponentialBackOff, any backoff.BackOff) config {
 			if attempt == 1 {
 				b.Reset()
 			}
-			return b.NextBackOff() // want `share the policy in b`
+			return b.NextBackOff() // want `share b, which`
 		},
 		Interval: func() time.Duration { return b.NextBackOff() },
 	}
@@ -168,4 +294,4 @@ func lockedHook() {
 	}}
 }
 
-func op() error { return nil }
+var op func() error

@@ -18,7 +18,7 @@ func upload(ctx context.Context, name string) error {
 
 // A handler runs for many even there.
 func handle(w http.ResponseWriter, r *http.Request) {
-	_ = backoff.Retry(op, policy) // want `share the policy in policy`
+	_ = backoff.Retry(op, policy) // want `share policy, which`
 }
 
 func op() error { return nil }

@@ -25,14 +25,14 @@ var (
 )
 
 func load(ctx context.Context, id string) {
-	_ = v1.Retry(op, v1.WithContext(policy1, ctx))                 // want `share the policy in policy1`
-	_ = v3.Retry(op, v3.WithContext(policy3, ctx))                 // want `share the policy in policy3`
-	_ = v4.Retry(op, v4.WithContext(policy4, ctx))                 // want `share the policy in policy4`
-	_, _ = v5.Retry(ctx, data, v5.WithBackOff(policy5))            // want `share the policy in policy5`
-	_, _ = v6.Retry(ctx, data, v6.WithBackOff(policy6))            // want `share the policy in policy6`
-	_, _ = v7.Retry(ctx, data, v7.WithBackOff(policy7))            // want `share the policy in policy7`
-	_ = own.Retry(op, own.WithContext(policyOwn, ctx))             // want `share the policy in policyOwn`
-	for range own.Attempts(own.WithContext(policyOwn, ctx), nil) { // want `share the policy in policyOwn`
+	_ = v1.Retry(op, v1.WithContext(policy1, ctx))                 // want `share policy1, which`
+	_ = v3.Retry(op, v3.WithContext(policy3, ctx))                 // want `share policy3, which`
+	_ = v4.Retry(op, v4.WithContext(policy4, ctx))                 // want `share policy4, which`
+	_, _ = v5.Retry(ctx, data, v5.WithBackOff(policy5))            // want `share policy5, which`
+	_, _ = v6.Retry(ctx, data, v6.WithBackOff(policy6))            // want `share policy6, which`
+	_, _ = v7.Retry(ctx, data, v7.WithBackOff(policy7))            // want `share policy7, which`
+	_ = own.Retry(op, own.WithContext(policyOwn, ctx))             // want `share policyOwn, which`
+	for range own.Attempts(own.WithContext(policyOwn, ctx), nil) { // want `share policyOwn, which`
 	}
 }
 

@@ -1,6 +1,7 @@
 package wait
 
 import (
+	"context"
 	"log"
 	"time"
 
@@ -133,6 +134,100 @@ func bounded(names []string) {
 		each := backoff.NewExponentialBackOff()
 		time.Sleep(each.NextBackOff())
 	}
+}
+
+// What ends these loops is in their condition, in their body or before them.
+func ended(ctx context.Context, limit time.Duration, jobs []int) {
+	b := backoff.NewExponentialBackOff()
+	start := time.Now()
+	for time.Since(start) < limit {
+		time.Sleep(b.NextBackOff())
+	}
+	for time.Now().Before(start.Add(limit)) {
+		time.Sleep(b.NextBackOff())
+	}
+	for ctx.Err() == nil {
+		time.Sleep(b.NextBackOff())
+	}
+	for len(jobs) > 0 {
+		if try() {
+			jobs = jobs[1:]
+		}
+		time.Sleep(b.NextBackOff())
+	}
+	for {
+		if time.Now().After(start.Add(limit)) {
+			return
+		}
+		time.Sleep(b.NextBackOff())
+	}
+	for {
+		if elapsed := time.Since(start); elapsed > limit {
+			return
+		}
+		time.Sleep(b.NextBackOff())
+	}
+	for n := 0; !try(); n = n + 1 {
+		time.Sleep(b.NextBackOff())
+	}
+}
+
+func deadline(ctx context.Context) {
+	b := backoff.NewExponentialBackOff()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		select {
+		case <-time.After(b.NextBackOff()):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func timeout() {
+	b := backoff.NewExponentialBackOff()
+	over := time.After(time.Minute)
+	for {
+		select {
+		case <-time.After(b.NextBackOff()):
+		case <-over:
+			return
+		}
+	}
+}
+
+// These end an attempt, or the loop in a case that need not come.
+func attempts(ctx context.Context, lines []string, start time.Time, err error) {
+	b := backoff.NewExponentialBackOff()
+	log.Print("begins after ", time.Since(start))
+	for err != nil && !try() {
+		attempt, cancel := context.WithTimeout(ctx, time.Second)
+		<-attempt.Done()
+		cancel()
+		if len(lines) > 0 {
+			lines = lines[1:]
+		}
+		select {
+		case <-time.After(b.NextBackOff()): // want `After does not wait then`
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// A function may have set what its policy needs.
+func made() {
+	b := newPolicy()
+	for !try() {
+		time.Sleep(b.NextBackOff())
+	}
+}
+
+func newPolicy() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.MaxElapsedTime = 0
+	return b
 }
 
 func given(b backoff.BackOff) {
