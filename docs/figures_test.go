@@ -48,27 +48,16 @@ var figures = map[string]struct {
 	source func(row []string) (line string, indices []int)
 }{
 	"strategy | load": {
-		"-scenario outage",
-		func(row []string) (string, []int) { return row[0], []int{1, 5} },
+		"-scenario outage -load 0.83",
+		func(row []string) (string, []int) { return row[0], []int{0, 3, 4} },
 	},
 	"strategy | calls": {
-		"-scenario contention -clients 100,1000 -runs 20",
+		"-scenario contention -clients 100,300",
 		func(row []string) (string, []int) { return row[0], []int{0, 2, 3} },
 	},
-	"processes | Capacity": {
-		"-scenario fleet -processes 1,10,30,100,300,1000 -capacity 500,100,50,25,10",
-		func(row []string) (string, []int) {
-			if len(row) == 2 {
-				return row[0], []int{1} // no retries
-			}
-			return row[0] + " " + row[1], []int{3, 4}
-		},
-	},
-	"rate | RetryCost": {
-		"-scenario amplification",
-		func(row []string) (string, []int) {
-			return row[0], map[string][]int{"5": {2, 6}, "14": {3, 7}}[row[1]]
-		},
+	"rule | 10": {
+		"-scenario rules",
+		func(row []string) (string, []int) { return row[0], []int{0, 2, 4, 7, 9, 10} },
 	},
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"example.com/backoff"
 )
@@ -14,16 +15,15 @@ import (
 const (
 	settling = 20_000  // operations before any is counted: the bucket empties
 	counted  = 100_000 // operations
-	retries  = 3
 )
 
-func amplificationStrategies(capacity int) []strategy {
-	three := limited(retries, immediate)
+func amplificationStrategies(c config) []strategy {
+	some := limited(c.blip.retries, immediate)
 	return []strategy{
 		{name: noRetries, policy: never},
-		{name: threeRetries, policy: three},
-		{name: threeBudget, policy: three, budget: &backoff.Budget{Capacity: capacity}},
-		{name: threeCost14, policy: three, budget: &backoff.Budget{Capacity: capacity, RetryCost: 14}},
+		{name: noBudget, policy: some},
+		{name: withBudget, policy: some, process: budget(c.capacity, 0, backoff.WithBudget)},
+		{name: cost14, policy: some, process: budget(c.capacity, 14, backoff.WithBudget)},
 	}
 }
 
@@ -38,75 +38,68 @@ type amplification struct {
 var errFailed = errors.New("failed")
 
 // amplify returns the requests for each operation and the share of operations that fail, if attempts
-// fail at rate.
-func amplify(s strategy, rate float64, random *rand.Rand) (requests, failed float64) {
-	policy := s.policy(&simClock{}, random)
-	if s.budget != nil {
-		policy = backoff.WithBudget(policy, s.newBudget())
+// fail at rate. It has so many operations in a second, and layers of retries, each inside the next.
+func amplify(s strategy, rate, perSecond float64, layers int, random *rand.Rand) (requests, failed float64) {
+	clock := &simClock{}
+	operation := func() error {
+		requests++
+		if random.Float64() < rate {
+			return errFailed
+		}
+		return nil
+	}
+	for range layers {
+		policy, inner := s.policy(clock, random), operation
+		if s.process != nil {
+			policy = s.process(clock, random)(policy)
+		}
+		operation = func() error { return backoff.Retry(inner, policy) }
 	}
 	for i := range settling + counted {
 		if i == settling {
 			requests, failed = 0, 0
 		}
-		policy.Reset()
-		for {
-			requests++
-			var err error
-			if random.Float64() < rate {
-				err = errFailed
-			}
-			if next(policy, err) >= 0 {
-				continue
-			}
-			if err != nil {
-				failed++
-			}
-			break
+		clock.now = time.Duration(float64(i) / perSecond * float64(time.Second))
+		if operation() != nil {
+			failed++
 		}
 	}
 	return requests / counted, failed / counted
 }
 
 // runAmplification returns a row for each rate and each strategy.
-func runAmplification(rates []float64, capacity int, seed uint64, p *progress) []amplification {
+func runAmplification(c config) []amplification {
 	var rows []amplification
-	for _, rate := range rates {
-		for _, s := range amplificationStrategies(capacity) {
+	for _, rate := range c.rates {
+		for _, s := range amplificationStrategies(c) {
 			rows = append(rows, amplification{strategy: s, rate: rate})
 		}
 	}
-	parallel(len(rows), p, func(i int) {
+	parallel(len(rows), func(i int) {
 		r := &rows[i]
-		r.requests, r.failed = amplify(r.strategy, r.rate, rand.New(rand.NewPCG(seed, math.Float64bits(r.rate))))
+		random := rand.New(rand.NewPCG(c.seed, math.Float64bits(r.rate)))
+		r.requests, r.failed = amplify(r.strategy, r.rate, c.perSecond, c.layers, random)
 	})
 	return rows
 }
 
-func writeAmplification(w io.Writer, rows []amplification, capacity int) {
-	strategies := len(amplificationStrategies(capacity))
-	fmt.Fprintf(w, "Amplification: requests for each operation, and operations that fail, with a Capacity of %d\n\n", capacity)
-	above, below := []string{"failure"}, []string{"rate"}
+func writeAmplification(w io.Writer, rows []amplification, c config) {
+	fmt.Fprintf(w, "Amplification: requests for each operation, and operations that fail, of %g in a second\n\n", c.perSecond)
+	strategies := amplificationStrategies(c)
+	head := []string{"failure rate"}
 	for range 2 {
-		above = append(above, "", "three", "and a", "at Retry-")
-		below = append(below, "no retries", "retries", "budget", "Cost 14")
+		for _, s := range strategies {
+			head = append(head, s.label())
+		}
 	}
-	table := [][]string{above, below}
-	for i := 0; i < len(rows); i += strategies {
-		row := []string{fmt.Sprintf("%g", rows[i].rate)}
-		for _, r := range rows[i : i+strategies] {
+	table := [][]string{head}
+	for ; len(rows) > 0; rows = rows[len(strategies):] {
+		row, failed := []string{fmt.Sprintf("%g", rows[0].rate)}, []string(nil)
+		for _, r := range rows[:len(strategies)] {
 			row = append(row, fmt.Sprintf("%.3f", r.requests))
+			failed = append(failed, fmt.Sprintf("%.2f %%", r.failed*100))
 		}
-		for _, r := range rows[i : i+strategies] {
-			row = append(row, fmt.Sprintf("%.2f %%", r.failed*100))
-		}
-		table = append(table, row)
+		table = append(table, append(row, failed...))
 	}
 	writeTable(w, table)
-}
-
-func writeAmplificationCSV(w io.Writer, rows []amplification) {
-	fmt.Fprintln(w, "rate,requests,strategy")
-	for _, r := range rows {
-		fmt.Fprintf(w, "%g,%.4f,%s\n", r.rate, r.requests, r.name)
-	}
 }

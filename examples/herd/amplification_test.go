@@ -13,16 +13,15 @@ import (
 func unlimitedRequests(rate float64) float64 { return 1 + rate + rate*rate + rate*rate*rate }
 
 func TestAmplificationClosedForms(t *testing.T) {
-	rates := []float64{0, 0.1, 0.3, 0.5, 0.7, 0.9, 1}
-	for _, r := range runAmplification(rates, 500, 1, newProgress("", nil)) {
+	for _, r := range runAmplification(settings(t, "-scenario amplification -rates 0,0.1,0.3,0.5,0.7,0.9,1 -capacity 500")) {
 		want := 1.0
 		if r.name != noRetries {
 			want = unlimitedRequests(r.rate)
 		}
-		if r.budget != nil {
+		if r.process != nil {
 			// In the long run, the failing retries cost what the first attempts' successes earn.
 			cost := float64(backoff.DefaultRetryCost)
-			if r.name == threeCost14 {
+			if r.name == cost14 {
 				cost = 14
 			}
 			allowed := (1 - r.rate) * backoff.DefaultSuccessRefund / cost
@@ -32,7 +31,7 @@ func TestAmplificationClosedForms(t *testing.T) {
 		switch {
 		case r.name == noRetries:
 			require.InDelta(t, r.rate, r.failed, 0.005)
-		case r.budget == nil:
+		case r.process == nil:
 			require.InDelta(t, math.Pow(r.rate, 4), r.failed, 0.005)
 		default: // each request succeeds at 1 - rate, and the last one of an operation decides
 			require.InDelta(t, 1-r.requests*(1-r.rate), r.failed, 0.01, "%s at %g", r.name, r.rate)
@@ -40,17 +39,23 @@ func TestAmplificationClosedForms(t *testing.T) {
 	}
 }
 
-// A cost of 14 binds where a cost of 5 does not; a bucket for two retries runs dry by chance.
-func TestAmplificationFailed(t *testing.T) {
-	failed := func(capacity int) map[string]float64 {
-		shares := map[string]float64{}
-		for _, r := range runAmplification([]float64{0.3}, capacity, 1, newProgress("", nil)) {
-			shares[r.name] = r.failed
+// A bucket that sizes itself binds like one of 500 tokens at ten operations a second, and loses little
+// where a cost of 14 binds.
+func TestAmplificationBudget(t *testing.T) {
+	for _, r := range runAmplification(settings(t, "-scenario amplification -rates 0.3,0.5")) {
+		switch {
+		case r.name == withBudget && r.rate == 0.3:
+			require.InDelta(t, 0.009, r.failed, 0.002)
+		case r.name == withBudget:
+			require.InDelta(t, 1.20, r.requests, 0.01)
+		case r.name == cost14 && r.rate == 0.3:
+			require.InDelta(t, 0.18, r.failed, 0.01)
 		}
-		return shares
 	}
-	full := failed(500)
-	require.InDelta(t, 0.008, full[threeBudget], 0.002)
-	require.InDelta(t, 0.18, full[threeCost14], 0.01)
-	require.Greater(t, failed(10)[threeBudget], 10*full[threeBudget])
+}
+
+func TestAmplificationLayers(t *testing.T) {
+	rows := runAmplification(settings(t, "-scenario amplification -rates 1 -layers 3"))
+	require.Equal(t, noBudget, rows[1].name)
+	require.InDelta(t, 4*4*4, rows[1].requests, 1e-9)
 }

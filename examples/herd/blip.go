@@ -16,136 +16,175 @@ const (
 	answerLatency = 100 * time.Millisecond
 	answerTimeout = time.Second
 	blipProcesses = 10
-	blipWindow    = 5 // seconds that a goodput is averaged over
+	retries       = 3
 
 	blipStart = 30 * time.Second
-	blipEnd   = blipStart + 10*time.Second
-	blipClose = blipEnd + 5*time.Minute // no operation begins later
+	blipAfter = 5 * time.Minute // no operation begins later
 )
 
-func blipLoads() []float64 { return []float64{0.7, 0.8, 0.9} }
-
-// three returns the default policy with a jitter and a limit of three retries.
-func three(jitter backoff.Jitter) policyFunc {
-	return limited(retries, exponential(backoff.WithJitter(jitter)))
+// setting is what can vary in a blip.
+type setting struct {
+	processes int
+	load      float64       // of first attempts, as a share of the capacity
+	stall     time.Duration // without capacity
+	answer    time.Duration // besides the queue
+	restart   time.Duration // after which a process starts anew, or 0
+	retries   int
+	bound     time.Duration // of the queue; 0 for none, or newestFirst
 }
 
-func blipStrategies() []strategy {
+const newestFirst time.Duration = -1
+
+func blipStrategies(retries int) []strategy {
+	full := jittered(retries, backoff.FullJitter)
 	return []strategy{
 		{name: noRetries, policy: never},
 		{name: zeroBackOff, policy: limited(retries, immediate)},
-		{name: noJitter, policy: three(backoff.NoJitter)},
-		{name: proportional, policy: three(backoff.ProportionalJitter)},
-		{name: fullJitter, policy: three(backoff.FullJitter)},
-		{name: equalJitter, policy: three(backoff.EqualJitter)},
-		{name: decorrelated, policy: three(backoff.DecorrelatedJitter)},
-		{name: additive, policy: three(backoff.AdditiveJitter)},
-		{name: fullBudget, policy: three(backoff.FullJitter), budget: &backoff.Budget{}},
+		{name: noJitter, policy: jittered(retries, backoff.NoJitter)},
+		{name: proportional, policy: jittered(retries, backoff.ProportionalJitter)},
+		{name: fullJitter, policy: full},
+		{name: equalJitter, policy: jittered(retries, backoff.EqualJitter)},
+		{name: decorrelated, policy: jittered(retries, backoff.DecorrelatedJitter)},
+		{name: additive, policy: jittered(retries, backoff.AdditiveJitter)},
+		{name: fixed500, policy: full, process: budget(500, 0, backoff.WithBudget)},
+		{name: withBudget, policy: full, process: budget(0, 0, backoff.WithBudget)},
+		{name: withWait, policy: exponential(backoff.WithMaxElapsedTime(0)), process: budget(0, 0, backoff.WithBudgetWait)},
 	}
 }
 
-// blip is what one strategy comes to under one load.
+// blip is what one strategy comes to in one setting.
 type blip struct {
 	strategy
-	load     float64 // of first attempts, as a share of the service's capacity
-	begun    counts  // operations that begin in each second
-	requests counts  // that reach the service in each second
-	good     counts  // operations that succeed in each second
+	setting
+	*history
 }
 
 var errTimeout = errors.New("timeout")
 
 // runBlip returns a result for each load and each strategy.
-func runBlip(strategies []strategy, loads []float64, seed uint64, p *progress) []*blip {
-	results := make([]*blip, len(loads)*len(strategies))
-	parallel(len(results), p, func(i int) {
-		results[i] = simulateBlip(strategies[i%len(strategies)], blipProcesses, loads[i/len(strategies)], seed)
+func runBlip(c config) []*blip {
+	strategies := blipStrategies(c.blip.retries)
+	results := make([]*blip, len(c.loads)*len(strategies))
+	parallel(len(results), func(i int) {
+		s := c.blip
+		s.load = c.loads[i/len(strategies)]
+		results[i] = simulateBlip(strategies[i%len(strategies)], s, c.seed)
 	})
 	return results
 }
 
-func simulateBlip(s strategy, processes int, load float64, seed uint64) *blip {
-	b := &blip{strategy: s, load: load}
-	c := newCrowd(s, processes, seed)
-	// The service works through its queue in order, whether or not the client still waits. So it is
-	// known at once when it will have done a request: at idle, when all before it are done, plus
-	// its own work.
-	var idle time.Duration
-	c.serve = func() (time.Duration, error) {
-		b.requests.add(c.clock.second())
-		start := max(idle, c.clock.now)
-		if start >= blipStart && start < blipEnd {
-			start = blipEnd
-		}
-		idle = start + time.Duration(c.random.ExpFloat64()/serviceRate*float64(time.Second))
-		if start < blipStart && idle > blipStart {
-			idle += blipEnd - blipStart
-		}
-		took := idle + answerLatency - c.clock.now
-		if took > answerTimeout {
-			return answerTimeout, errTimeout
-		}
-		return took, nil
-	}
-	c.ended = func(err error) {
-		if err == nil {
-			b.good.add(c.clock.second())
-		}
+func simulateBlip(s strategy, set setting, seed uint64) *blip {
+	c := newCrowd(s, set.processes, seed)
+	b := &blip{strategy: s, setting: set, history: &c.history}
+	work := func() time.Duration { return time.Duration(c.random.ExpFloat64() / serviceRate * float64(time.Second)) }
+	if set.bound == newestFirst {
+		c.serve = b.newestFirst(c, work)
+	} else {
+		c.serve = b.oldestFirst(c, work)
 	}
 	arrivals := rand.New(rand.NewPCG(seed, 0)) // the same for all strategies
-	c.arrivals(arrivals, load*serviceRate, blipClose, func() {
-		b.begun.add(c.clock.second())
-		c.begin(arrivals.IntN(processes))
-	})
-	c.run()
+	c.arrivals(arrivals, set.load*serviceRate, b.closing(), func() { c.begin(arrivals.IntN(set.processes), nil) })
+	if set.restart > 0 { // one process after the other
+		next := 0
+		for at := time.Duration(0); at < b.closing(); at += set.restart / time.Duration(set.processes) {
+			c.schedule(at, func() {
+				c.restart(next)
+				next = (next + 1) % set.processes
+			})
+		}
+	}
+	c.run(b.closing() + blipAfter)
 	return b
 }
 
-// goodput returns the operations that succeed in the seconds from first to before end, as a share of
-// those that begin in them.
-func (b *blip) goodput(first, end int) float64 {
-	return float64(b.good.sum(first, end)) / float64(b.begun.sum(first, end))
-}
+// back returns when the blip is over, closing when the last operations begin.
+func (b *blip) back() time.Duration    { return blipStart + b.stall }
+func (b *blip) closing() time.Duration { return b.back() + blipAfter }
 
-// recovery returns how many seconds after the blip the goodput is back for good at 90 % or more. It
-// reports false if it never is.
-func (b *blip) recovery() (int, bool) {
-	first, last := int(blipEnd/time.Second), int(blipClose/time.Second)
-	for second := last - blipWindow; second >= first; second-- {
-		if b.goodput(second, second+blipWindow) < 0.9 {
-			return second + 1 - first, second < last-blipWindow
-		}
+// done returns when the service has done work that it begins now or after the blip.
+func (b *blip) done(now, work time.Duration) time.Duration {
+	if now >= blipStart && now < b.back() {
+		now = b.back()
 	}
-	return 0, true
+	if now < blipStart && now+work > blipStart {
+		work += b.stall
+	}
+	return now + work
 }
 
-// law returns when the service recovers if it has to work through what the full buckets hold, in seconds
-// of its capacity, over what it has in b, which is without retries: it gains 1 − load seconds of its
-// capacity in each second.
-func (b *blip) law(held float64) float64 {
-	after, _ := b.recovery()
-	return float64(after) + held/(1-b.load)
+// oldestFirst is a service that works through its queue in order, whether or not the client still
+// waits. So it is known at once when it will have done a request. What would be in a queue with a bound
+// for longer than that is refused, which is a tenth of the work.
+func (b *blip) oldestFirst(c *crowd, work func() time.Duration) func(*operation) (time.Duration, error) {
+	var idle time.Duration // when all that is in the queue is done
+	return func(*operation) (time.Duration, error) {
+		if b.bound > 0 && idle-c.clock.now > b.bound {
+			idle += time.Duration(refusalCost * float64(work()))
+			return b.answer, errRefused
+		}
+		idle = b.done(max(idle, c.clock.now), work())
+		if took := idle + b.answer - c.clock.now; took <= answerTimeout {
+			return took, nil
+		}
+		return answerTimeout, errTimeout
+	}
 }
+
+// newestFirst is a service that takes what has come last.
+func (b *blip) newestFirst(c *crowd, work func() time.Duration) func(*operation) (time.Duration, error) {
+	type request struct {
+		op       *operation
+		at, work time.Duration
+	}
+	var waiting []request
+	busy := false
+	var next func()
+	next = func() {
+		busy = len(waiting) > 0
+		if !busy {
+			return
+		}
+		r := waiting[len(waiting)-1]
+		waiting = waiting[:len(waiting)-1]
+		c.schedule(b.done(c.clock.now, r.work), func() {
+			if answered := c.clock.now + b.answer; answered < r.at+answerTimeout {
+				r.op.err = nil
+				c.push(answered, r.op)
+			}
+			next()
+		})
+	}
+	return func(op *operation) (time.Duration, error) {
+		waiting = append(waiting, request{op, c.clock.now, work()})
+		if !busy {
+			next()
+		}
+		return answerTimeout, errTimeout // unless the answer comes before
+	}
+}
+
+func (b *blip) recovered() (int, bool) { return b.recovery(b.back(), b.closing(), 5) }
 
 // last returns the goodput of the last minute.
 func (b *blip) last() float64 {
-	end := int(blipClose / time.Second)
+	end := int(b.closing() / time.Second)
 	return b.goodput(end-60, end)
 }
 
 func writeBlip(w io.Writer, results []*blip, loads []float64) {
-	fmt.Fprintf(w, "Blip: a service without capacity for 10 s, by its load before; goodput in the fifth minute after\n\n")
+	fmt.Fprintf(w, "Blip: a service without capacity for %g s, by its load before: when it recovers, and the operations lost\n\n",
+		results[0].stall.Seconds())
 	above, below := []string{""}, []string{""}
 	for _, load := range loads {
-		above = append(above, "", fmt.Sprintf("%.0f %% load", load*100))
-		below = append(below, "recovered", "goodput")
+		above = append(above, "", fmt.Sprintf("%.4g %% load", load*100))
+		below = append(below, "recovered", "lost")
 	}
 	rows := [][]string{above, below}
 	strategies := len(results) / len(loads)
 	for s := range strategies {
 		row := []string{results[s].label()}
 		for i := s; i < len(results); i += strategies {
-			row = append(row, verdict(results[i].recovery()), fmt.Sprintf("%.0f %%", results[i].last()*100))
+			row = append(row, verdict(results[i].recovered()), fmt.Sprintf("%.1f %%", results[i].lostShare()))
 		}
 		rows = append(rows, row)
 	}

@@ -1,77 +1,114 @@
 package main
 
 import (
-	"bytes"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
-// fewStrategies returns one strategy of each kind.
-func fewStrategies() []strategy {
-	return slices.DeleteFunc(blipStrategies(), func(s strategy) bool {
-		return !slices.Contains([]string{noRetries, zeroBackOff, fullJitter, fullBudget}, s.name)
-	})
+// settings returns the configuration for args, separated by spaces.
+func settings(t *testing.T, args string) config {
+	t.Helper()
+	c, err := parse(strings.Fields(args), &strings.Builder{})
+	require.NoError(t, err)
+	return c
 }
 
-func TestBlipVerdicts(t *testing.T) {
-	back, closing := int(blipEnd/time.Second), int(blipClose/time.Second)
-	loads := []float64{0.9}
-	results := runBlip(fewStrategies(), loads, 2, newProgress("", nil))
+func TestBlip(t *testing.T) {
+	results := runBlip(settings(t, "-scenario blip -load 0.8 -seed 2"))
+	back, closing := int(results[0].back()/time.Second), int(results[0].closing()/time.Second)
 	for _, b := range results {
 		require.Greater(t, b.goodput(5, 30), 0.95, "%s before", b.name)
 		require.Zero(t, b.good.sum(back-9, back), "%s during", b.name)
-		_, recovered := b.recovery()
-		if b.name == fullBudget || b.name == noRetries {
+		after, recovered := b.recovered()
+		switch b.name {
+		case noRetries, fixed500, withBudget:
 			require.True(t, recovered, b.name)
-			require.Greater(t, b.goodput(closing-60, closing), 0.99, b.name)
-		} else {
+			require.Less(t, after, 60, b.name)
+			require.Greater(t, b.last(), 0.99, b.name)
+		case withWait:
+			require.False(t, recovered, "it works through too much at once, and fails again")
+		default:
 			require.False(t, recovered, b.name)
-			require.Less(t, b.goodput(closing-60, closing), 0.01, b.name)
-			require.InEpsilon(t, 4*0.9*serviceRate*60, b.requests.sum(closing-60, closing), 0.05, b.name)
+			require.Less(t, b.last(), 0.01, b.name)
+			require.InEpsilon(t, 4*0.8*serviceRate*60, b.requests.sum(closing-60, closing), 0.05, b.name)
 		}
 	}
+	checkSVG(t, drawBlip(results, 0.8), withBudget, "80 %", "never recovers")
+}
 
-	var table bytes.Buffer
-	writeBlip(&table, results, loads)
-	require.Regexp(t, `(?m)^no retries +\d+ s +100 %$`, table.String())
-	require.Regexp(t, `(?m)^FullJitter +never +0 %$`, table.String())
-	picture := drawBlip(results, 0.9)
-	checkSVG(t, picture)
-	for _, word := range []string{fullBudget, "90 %", "down", "never recovers"} {
-		require.Contains(t, picture, word)
+// What makes retries harmless: few of them at a low load, a service that takes the newest request first,
+// or one that refuses what would wait for long.
+func TestBlipHarmless(t *testing.T) {
+	for _, args := range []string{"-load 0.2", "-load 0.45 -retries 1", "-load 0.8 -queue lifo", "-load 0.8 -queue 200ms"} {
+		for _, b := range runBlip(settings(t, "-scenario blip "+args)) {
+			_, recovered := b.recovered()
+			require.True(t, recovered, "%s: %s", args, b.name)
+		}
 	}
 }
 
-// Four requests for each operation are no more than the capacity if the load is below a quarter of it.
-func TestBlipLowLoad(t *testing.T) {
-	for _, b := range runBlip(fewStrategies(), []float64{0.2}, 1, newProgress("", nil)) {
-		_, recovered := b.recovery()
-		require.True(t, recovered, b.name)
-	}
-}
-
-func TestBlipRecovery(t *testing.T) {
-	b := &blip{}
-	back, closing := int(blipEnd/time.Second), int(blipClose/time.Second)
-	for second := range closing {
-		b.begun.addTo(second, 10)
-		if second < back-10 || second >= back+7 {
-			b.good.addTo(second, 10)
+func TestRecovery(t *testing.T) {
+	h := &history{}
+	for second := range 340 {
+		for range 10 {
+			h.begun.add(second)
+			if second < 30 || second >= 47 {
+				h.good.add(second)
+			}
 		}
 	}
-	after, ok := b.recovery()
+	after, ok := h.recovery(40*time.Second, 340*time.Second, 5)
 	require.True(t, ok)
 	require.Equal(t, 7, after)
-	b.good[closing-1] = 0
-	_, ok = b.recovery()
+	h.good[339] = 0
+	_, ok = h.recovery(40*time.Second, 340*time.Second, 5)
 	require.False(t, ok)
 }
 
-func (c *counts) addTo(i, n int) {
-	for range n {
-		c.add(i)
+// Each fleet is back within what its floor holds, or 12 s, above no retries, to the second or two.
+func TestFleet(t *testing.T) {
+	all := runFleet(settings(t, "-scenario fleet -processes 3,30,200,700 -capacity 0,200 -load 0.8"))
+	alone, _ := all.without[0].recovered()
+	for _, f := range all.rows {
+		after, ok := f.blips[0].recovered()
+		if f.capacity == 0 {
+			require.True(t, ok)
+			require.LessOrEqual(t, float64(after-alone), max(12, 2+float64(f.processes)*5/300/0.2), "%d processes", f.processes)
+		} else {
+			require.Equal(t, f.processes < 300, ok, "%d processes", f.processes)
+		}
 	}
+	checkSVG(t, drawFleet(all, []float64{0.8}), "sizes itself", "Capacity 200", "not in 300 s")
+}
+
+// A process that starts anew has a full bucket, which a fixed one shows at once.
+func TestRestart(t *testing.T) {
+	c := settings(t, "-scenario fleet -processes 10 -load 0.8 -restart 1m")
+	rows := runFleet(c).rows
+	fixed, _ := rows[0].blips[0].recovered()
+	sizes, _ := rows[1].blips[0].recovered()
+	require.Greater(t, fixed, 60)
+	require.Less(t, sizes, 50)
+}
+
+// A wait for a turn takes what the loop takes: no request, while nothing succeeds, but one a minute.
+func TestBudgetTurns(t *testing.T) {
+	s := strategy{policy: exponential(backoff.WithMaxElapsedTime(0)), process: budget(0, 0, backoff.WithBudgetWait)}
+	c := newCrowd(s, 1, 1)
+	c.serve = func(*operation) (time.Duration, error) {
+		if c.clock.now < 10*time.Minute {
+			return time.Second, errDown
+		}
+		return time.Second, nil
+	}
+	for range 100 {
+		c.begin(0, nil)
+	}
+	c.run(9 * time.Minute)
+	require.InDelta(t, 100+5+8, c.requests.total(), 2)
 }

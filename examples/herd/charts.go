@@ -6,14 +6,9 @@ import (
 	"slices"
 )
 
-// drawContention returns a chart of the calls, or of the time, by the number of clients.
-func drawContention(rows []contention, chart string) string {
-	p := plot{title: "Calls until all clients have updated one row", unit: "calls", axis: "clients"}
-	value := func(r contention) float64 { return r.calls }
-	if chart == "time" {
-		p = plot{title: "Time until all clients have updated one row", unit: "time (s), on a logarithmic scale", axis: "clients", logarithmic: true}
-		value = func(r contention) float64 { return r.time / 1000 }
-	}
+// drawContention returns a chart of the time by the number of clients.
+func drawContention(rows []contention) string {
+	p := plot{title: "Time until all clients have updated one row", unit: "time (s), on a logarithmic scale", axis: "clients", logarithmic: true}
 	for _, r := range rows {
 		p.ticks = append(p.ticks, float64(r.clients))
 	}
@@ -29,7 +24,7 @@ func drawContention(rows []contention, chart string) string {
 		line := curve{label: c.label(), colour: colours[c.name]}
 		for _, r := range rows {
 			if r.name == c.name {
-				line.points = append(line.points, [2]float64{float64(r.clients), value(r)})
+				line.points = append(line.points, [2]float64{float64(r.clients), r.time / 1000})
 			}
 		}
 		line.sort()
@@ -42,25 +37,19 @@ func (c curve) sort() {
 	slices.SortStableFunc(c.points, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
 }
 
-// drawAmplification returns a chart of the requests for each operation, or of the operations that
-// fail, by the failure rate.
-func drawAmplification(rows []amplification, chart string) string {
+// drawAmplification returns a chart of the operations that fail by the failure rate.
+func drawAmplification(rows []amplification) string {
 	p := plot{
-		title: "What retries add to the load of a failing service",
-		unit:  "requests for each operation",
-		axis:  "failure rate",
+		title: "Operations that fail in spite of their retries",
+		unit:  "operations that fail (%)",
+		axis:  "failure rate of attempts",
 		ticks: []float64{0, 0.2, 0.4, 0.6, 0.8, 1},
 	}
-	value := func(r amplification) float64 { return r.requests }
-	if chart == "failed" {
-		p.title, p.unit = "Operations that fail in spite of their retries", "operations that fail (%)"
-		value = func(r amplification) float64 { return r.failed * 100 }
-	}
-	for _, s := range amplificationStrategies(1) {
+	for _, s := range amplificationStrategies(config{}) {
 		line := curve{label: s.label(), colour: colours[s.name]}
 		for _, r := range rows {
 			if r.name == s.name {
-				line.points = append(line.points, [2]float64{r.rate, value(r)})
+				line.points = append(line.points, [2]float64{r.rate, r.failed * 100})
 			}
 		}
 		line.sort()
@@ -69,31 +58,50 @@ func drawAmplification(rows []amplification, chart string) string {
 	return p.draw()
 }
 
-// drawFleet returns a chart of the recovery by what the buckets hold: a line for the law and a dot
-// for each simulation that recovers, under each load.
-func drawFleet(all fleets) string {
+// drawFleet returns a chart of the recovery by the number of processes, with a line for each Capacity,
+// under one load. A cross marks what does not recover in the time that is simulated.
+func drawFleet(all fleets, loads []float64) string {
+	load, limit := len(loads)/2, blipAfter.Seconds()
 	p := plot{
-		title: "Ten bad seconds, with a budget in each process",
-		unit:  "recovered after (s): dots simulated, lines as by the law",
-		axis:  "what full buckets hold (s of capacity)",
+		title:           "Ten bad seconds, and a budget in each process",
+		unit:            fmt.Sprintf("recovered after (s) at %.4g %% load; ×: not in %g s", loads[load]*100, limit),
+		axis:            "processes, on a logarithmic scale",
+		logarithmicAxis: true,
+		most:            limit,
 	}
-	most := 1.0
-	for i, without := range all.without {
-		line := curve{label: fmt.Sprintf("%.0f %% load", without.load*100), colour: colours[fullBudget]}
-		for _, fleets := range all.rows {
-			f := fleets[i]
-			if after, ok := f.recovery(); ok {
-				line.dots = append(line.dots, [2]float64{f.held(), float64(after)})
-				most = max(most, f.held())
+	alone, _ := all.without[load].recovered()
+	without := curve{label: noRetries, colour: colours[noRetries]}
+	lines := map[int]curve{}
+	var capacities []int
+	for _, f := range all.rows {
+		line, ok := lines[f.capacity]
+		if !ok {
+			capacities = append(capacities, f.capacity)
+			line = curve{label: fmt.Sprintf("Capacity %d", f.capacity), colour: colours[fixed500]}
+			if f.capacity == 0 {
+				line = curve{label: "sizes itself (default)", colour: colours[withBudget]}
 			}
 		}
-		p.curves = append(p.curves, line)
+		point := [2]float64{float64(f.processes), limit}
+		if after, ok := f.blips[load].recovered(); ok {
+			point[1] = float64(after)
+		} else {
+			line.crosses = append(line.crosses, point)
+		}
+		line.points = append(line.points, point)
+		lines[f.capacity] = line
+		if !slices.Contains(p.ticks, point[0]) {
+			p.ticks = append(p.ticks, point[0])
+			without.points = append(without.points, [2]float64{point[0], float64(alone)})
+		}
 	}
-	_, p.ticks = fromZero(most, 0, 0)
-	for i, without := range all.without {
-		from := without.law(0)
-		end := min(p.ticks[len(p.ticks)-1], ((blipClose-blipEnd).Seconds()-from)*(1-without.load))
-		p.curves[i].points = [][2]float64{{0, from}, {end, without.law(end)}}
+	slices.Sort(p.ticks)
+	for _, capacity := range capacities {
+		p.curves = append(p.curves, lines[capacity])
+	}
+	p.curves = append(p.curves, without)
+	for _, line := range p.curves {
+		line.sort()
 	}
 	return p.draw()
 }
@@ -106,23 +114,24 @@ func recovers(after int, ok bool) string {
 	return fmt.Sprintf("recovers after %d s", after)
 }
 
-// drawBlip returns a panel with the goodput for each strategy, under one load. Those left out look
-// like the ones that never recover.
+// drawBlip returns a panel with the goodput for each strategy, under one load. The other jitters look
+// like the default.
 func drawBlip(results []*blip, load float64) string {
+	first := results[0]
 	p := panels{
-		title: "Ten seconds without capacity, three retries",
-		unit:  fmt.Sprintf("goodput (%%) at %.0f %% load; grey: down", load*100),
+		title: fmt.Sprintf("%g s without capacity at %.4g %% load", first.stall.Seconds(), load*100),
+		unit:  fmt.Sprintf("goodput (%%), with %d retries", first.retries),
 		axis:  "seconds since the service is back",
-		from:  -20, to: 120, tick: 30,
-		down: [2]float64{-10, 0},
+		from:  -int(first.stall.Seconds()) - 10, to: 60, tick: 10,
+		down: [2]float64{-first.stall.Seconds(), 0},
 		most: 100,
 	}
-	back := int(blipEnd.Seconds())
+	back := int(first.back().Seconds())
 	for _, b := range results {
-		if b.load != load || !slices.Contains([]string{noRetries, proportional, fullJitter, fullBudget}, b.name) {
+		if b.load != load || !slices.Contains([]string{noRetries, proportional, fixed500, withBudget, withWait}, b.name) {
 			continue
 		}
-		one := panel{strategy: b.strategy, verdict: recovers(b.recovery())}
+		one := panel{name: b.name, verdict: recovers(b.recovered())}
 		for second := p.from; second <= p.to; second++ {
 			at := back + second
 			one.points = append(one.points, [2]float64{float64(second), min(100, b.goodput(at-1, at+2)*100)})
@@ -132,29 +141,26 @@ func drawBlip(results []*blip, load float64) string {
 	return p.draw()
 }
 
-// drawOutage returns a panel with the requests per second for each strategy, save those whose load
-// is like that of the default.
+// drawOutage returns a panel with the load for each strategy.
 func drawOutage(results []*outage) string {
+	first := results[0]
+	seconds := int(first.duration.Seconds())
+	back := int(first.back().Seconds())
 	p := panels{
-		title: "Service down for 60 s, clients give up after 2 min",
-		unit:  "requests/s of " + short(float64(results[0].clients)) + " clients; grey: down",
-		axis:  "seconds since the service went down",
-		from:  -10, to: 170, tick: 30,
-		down: [2]float64{0, (back - down).Seconds()},
+		title: fmt.Sprintf("Service down for %d s at %.4g %% load", seconds, first.load*100),
+		unit:  "requests, in multiples of the usual number",
+		axis:  "seconds since the service is back",
+		from:  max(-seconds*3/2, 2-back), to: 3 * seconds, tick: max(1, seconds/2),
+		down: [2]float64{-float64(seconds), 0},
 	}
-	var peaks []int
 	for _, o := range results {
-		if o.note != "" || !slices.Contains([]string{noRetries, zeroBackOff, noJitter, proportional, fullJitter, fullBudget}, o.name) {
-			continue
-		}
-		peaks = append(peaks, o.peak())
-		one := panel{strategy: o.strategy, lost: fmt.Sprintf("%.1f %% lost", o.lostShare()), verdict: recovers(o.recovery())}
+		one := panel{name: o.name, verdict: fmt.Sprintf("%.1f %% lost, %s", o.lostShare(), recovers(o.recovered()))}
 		for second := p.from; second <= p.to; second++ {
-			one.points = append(one.points, [2]float64{float64(second), float64(o.requests.at(downSecond + second))})
+			load := float64(o.requests.sum(back+second-1, back+second+2)) / 3 / o.rate()
+			p.most = max(p.most, load)
+			one.points = append(one.points, [2]float64{float64(second), load})
 		}
 		p.panels = append(p.panels, one)
 	}
-	slices.Sort(peaks)
-	p.most = float64(peaks[len(peaks)-2])
 	return p.draw()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -56,7 +55,8 @@ type step uint8
 const (
 	readArrives  step = iota // at the server
 	readReturns              // to the client, with the row's version
-	writeArrives             // at the server, which takes it only if the version is still the row's
+	writeArrives             // at the server
+	writeEnds                // at the server, which takes it only if the version is still the row's
 	writeReturns             // to the client
 )
 
@@ -67,11 +67,9 @@ type writer struct {
 	policy  backoff.BackOff
 }
 
-var errStale = errors.New("stale version")
-
-// contend lets clients update one row. It returns the time at which the last of them ends, the
+// contend lets clients update one row, which each write occupies for work. It returns the time at which the last of them ends, the
 // number of writes that reached the server, and how many of the clients have updated the row.
-func contend(clients int, s strategy, random *rand.Rand) (done time.Duration, calls, updates int) {
+func contend(clients int, work time.Duration, s strategy, random *rand.Rand) (done time.Duration, calls, updates int) {
 	hop := func() time.Duration { return normal(random, hopMean, hopSpread) }
 	clock := &simClock{}
 	queue := &wheel[*writer]{}
@@ -81,6 +79,7 @@ func contend(clients int, s strategy, random *rand.Rand) (done time.Duration, ca
 		queue.push(hop(), w)
 	}
 	version := 0
+	var idle time.Duration // when the row is done with the writes so far
 	for {
 		at, w, ok := queue.pop()
 		if !ok {
@@ -94,16 +93,20 @@ func contend(clients int, s strategy, random *rand.Rand) (done time.Duration, ca
 			w.step = writeArrives
 		case writeArrives:
 			calls++
+			w.step = writeEnds
+			idle = max(idle, at) + work
+			queue.push(idle, w)
+			continue
+		case writeEnds:
 			w.written, w.step = w.version == version, writeReturns
 			if w.written {
 				version++
 			}
 		case writeReturns:
 			if w.written {
-				next(w.policy, nil)
 				continue
 			}
-			wait := next(w.policy, errStale)
+			wait := w.policy.NextBackOff()
 			if wait < 0 {
 				continue
 			}
@@ -119,36 +122,35 @@ type contention struct {
 	competitor
 	clients     int
 	time, calls float64 // means; the time in milliseconds
-	updates     int     // by all clients, in all runs
 }
 
 // runContention returns a row for each number of clients and each strategy. A run's random numbers
 // depend on the seed, the strategy, the number of clients and the run, not on what else runs.
-func runContention(clients []int, runs int, seed uint64, p *progress) []contention {
+func runContention(c config) []contention {
+	clients, runs := c.contentionClients, c.repeats
 	var rows []contention
 	strategies := competitors()
 	for _, n := range clients {
-		for _, c := range strategies {
-			rows = append(rows, contention{competitor: c, clients: n})
+		for _, s := range strategies {
+			rows = append(rows, contention{competitor: s, clients: n})
 		}
 	}
 	type outcome struct {
-		done           time.Duration
-		calls, updates int
+		done  time.Duration
+		calls int
 	}
 	outcomes := make([]outcome, len(rows)*runs)
-	parallel(len(outcomes), p, func(i int) {
+	parallel(len(outcomes), func(i int) {
 		row := rows[i/runs]
 		strategy, run := i/runs%len(strategies), i%runs
 		stream := uint64(strategy)<<56 | uint64(row.clients)<<32 | uint64(run)
-		random := rand.New(rand.NewPCG(seed, stream))
+		random := rand.New(rand.NewPCG(c.seed, stream))
 		o := &outcomes[i]
-		o.done, o.calls, o.updates = contend(row.clients, row.strategy, random)
+		o.done, o.calls, _ = contend(row.clients, c.work, row.strategy, random)
 	})
 	for i, o := range outcomes {
 		rows[i/runs].time += o.done.Seconds() * 1000 / float64(runs)
 		rows[i/runs].calls += float64(o.calls) / float64(runs)
-		rows[i/runs].updates += o.updates
 	}
 	return rows
 }
@@ -156,19 +158,9 @@ func runContention(clients []int, runs int, seed uint64, p *progress) []contenti
 // writeContention prints one table for the calls and one for the times, with a column for each
 // number of clients.
 func writeContention(w io.Writer, rows []contention, runs int) {
-	plural := "s"
-	if runs == 1 {
-		plural = ""
-	}
-	fmt.Fprintf(w, "Contention: clients that update one row, mean of %d run%s\n\n", runs, plural)
+	fmt.Fprintf(w, "Contention: clients that update one row, mean of runs: %d\n\n", runs)
 	writePivot(w, "calls by clients", rows, func(r contention) string { return fmt.Sprintf("%.0f", r.calls) })
 	writePivot(w, "time (s) by clients", rows, func(r contention) string { return fmt.Sprintf("%.2f", r.time/1000) })
-	for _, r := range rows {
-		if r.updates < r.clients*runs {
-			fmt.Fprintf(w, "%s: of %d clients, %.2f update the row\n", r.label(), r.clients, float64(r.updates)/float64(runs))
-		}
-	}
-	fmt.Fprintln(w)
 }
 
 func writePivot(w io.Writer, title string, rows []contention, cell func(contention) string) {

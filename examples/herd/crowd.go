@@ -2,8 +2,9 @@ package main
 
 import (
 	"errors"
-	"fmt"
+	"iter"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"example.com/backoff"
@@ -16,41 +17,62 @@ func (c *simClock) Now() time.Time { return time.Unix(0, 0).Add(c.now) }
 
 func (c *simClock) second() int { return int(c.now / time.Second) }
 
-// crowd simulates the clients of a service. Each operation sends a request, learns how it ended, and
-// either ends itself or waits and sends it again, as its policy says.
+// crowd simulates the clients of a service. Each operation is a loop of the library in a coroutine of
+// its own, so that what the loops do with errors, budgets and waits is what they really do. It sends a
+// request, learns how it ended, and either ends itself or waits and sends it again.
 type crowd struct {
 	strategy
-	clock   simClock
-	random  *rand.Rand
-	budgets []*backoff.Budget // of the processes, if the strategy has a budget
-	queue   events[*operation]
+	history
+	clock     simClock
+	random    *rand.Rand
+	processes []decorator
+	queue     events[*operation]
 
 	// serve is called for each request, and returns the time until its client learns the outcome.
-	serve func() (time.Duration, error)
-	// ended is called once for each operation, with the error of its last attempt.
-	ended func(error)
+	serve func(*operation) (time.Duration, error)
 }
 
 // operation is an operation that waits in the queue for its next event, or a function to call.
 type operation struct {
-	policy backoff.BackOff
-	sent   bool   // whether its client learns err next, or sends a request
-	err    error  // of the last attempt
-	call   func() // to be called; if it is set, nothing else is
+	// resume lets the loop go on until it waits, for the time that it returns, or has an attempt to
+	// make, for which it returns attempt. It reports false once the loop has ended.
+	resume func() (time.Duration, bool)
+	stop   func() // ends the loop as it stands
+	err    error  // of the last attempt, then of the loop
+	begun  time.Duration
+	due    time.Duration // its next event; others in the queue are void
+	ended  func()        // called at the end, if it is set
+	call   func()        // to be called; if it is set, nothing else is
 }
+
+const attempt time.Duration = -1
 
 func newCrowd(s strategy, processes int, seed uint64) *crowd {
 	c := &crowd{strategy: s, random: rand.New(rand.NewPCG(seed, 1)), queue: &wheel[*operation]{}}
-	if s.budget != nil {
-		for range processes {
-			c.budgets = append(c.budgets, s.newBudget())
-		}
+	c.processes = make([]decorator, processes)
+	for process := range c.processes {
+		c.restart(process)
 	}
 	return c
 }
 
+// restart lets a process start anew. Operations that it has begun go on.
+func (c *crowd) restart(process int) {
+	if c.process == nil {
+		c.processes[process] = func(b backoff.BackOff) backoff.BackOff { return b }
+	} else {
+		c.processes[process] = c.process(&c.clock, c.random)
+	}
+}
+
 // schedule has f called at a time.
-func (c *crowd) schedule(at time.Duration, f func()) { c.queue.push(at, &operation{call: f}) }
+func (c *crowd) schedule(at time.Duration, f func()) { c.push(at, &operation{call: f}) }
+
+// push sets the next event of op.
+func (c *crowd) push(at time.Duration, op *operation) {
+	op.due = at
+	c.queue.push(at, op)
+}
 
 // arrivals has f called at random times, rate times a second on average, until the end.
 func (c *crowd) arrivals(random *rand.Rand, rate float64, end time.Duration, f func()) {
@@ -69,45 +91,139 @@ func (c *crowd) arrivals(random *rand.Rand, rate float64, end time.Duration, f f
 	following()
 }
 
-// begin starts an operation now, in a process.
-func (c *crowd) begin(process int) {
-	policy := c.policy(&c.clock, c.random)
-	if c.budget != nil {
-		policy = backoff.WithBudget(policy, c.budgets[process])
+// begin starts an operation now, in a process. It calls ended, if that is not nil, at its end.
+func (c *crowd) begin(process int, ended func()) {
+	c.begun.add(c.clock.second())
+	policy := c.processes[process](c.policy(&c.clock, c.random))
+	op := &operation{begun: c.clock.now, ended: ended}
+	op.resume, op.stop = iter.Pull(func(yield func(time.Duration) bool) {
+		op.err = backoff.RetryNotifyWithTimer(func() error {
+			if r, ok := policy.(*ruleBackOff); ok && !r.rule.send(r.retrying) {
+				return backoff.Permanent(errRefused) // by the client itself
+			}
+			if !yield(attempt) {
+				return backoff.Permanent(op.err)
+			}
+			return op.err
+		}, policy, nil, &simTimer{yield: yield})
+	})
+	c.resume(op)
+}
+
+// simTimer is a timer that fires when the loop is resumed. If that is stopped instead, the timer has no
+// channel, which ends the loop.
+type simTimer struct {
+	yield func(time.Duration) bool
+	c     <-chan time.Time
+}
+
+func (t *simTimer) Start(wait time.Duration) {
+	t.c = nil
+	if t.yield(wait) {
+		t.c = fired
 	}
-	policy.Reset()
-	c.send(&operation{policy: policy})
 }
 
-// send sends the request of op now.
-func (c *crowd) send(op *operation) {
-	took, err := c.serve()
-	op.sent, op.err = true, err
-	c.queue.push(c.clock.now+took, op)
+func (t *simTimer) Stop() {}
+
+func (t *simTimer) C() <-chan time.Time { return t.c }
+
+var fired = func() chan time.Time {
+	c := make(chan time.Time)
+	close(c)
+	return c
+}()
+
+// resume lets the loop of op go on.
+func (c *crowd) resume(op *operation) {
+	wait, ok := op.resume()
+	if !ok {
+		c.end(op)
+		return
+	}
+	if wait == attempt {
+		c.requests.add(c.clock.second())
+		wait, op.err = c.serve(op)
+	}
+	c.push(c.clock.now+wait, op)
 }
 
-// run goes from event to event until there is none left.
-func (c *crowd) run() {
+func (c *crowd) end(op *operation) {
+	if op.err == nil {
+		c.good.add(c.clock.second())
+	} else {
+		c.lost++
+	}
+	c.slowest = max(c.slowest, c.clock.now-op.begun)
+	if op.ended != nil {
+		op.ended()
+	}
+}
+
+// run goes from event to event until the end. Operations that have not ended then are lost.
+func (c *crowd) run(end time.Duration) {
 	for {
 		at, op, ok := c.queue.pop()
-		if !ok {
-			return
-		}
-		c.clock.now = at
 		switch {
+		case !ok:
+			return
+		case at != op.due:
+		case at > end && op.call == nil:
+			op.stop()
+			c.end(op)
 		case op.call != nil:
+			c.clock.now = at
 			op.call()
-		case !op.sent:
-			c.send(op)
 		default:
-			if wait := next(op.policy, op.err); wait >= 0 {
-				op.sent = false
-				c.queue.push(at+wait, op)
-			} else {
-				c.ended(op.err)
-			}
+			c.clock.now = at
+			c.resume(op)
 		}
 	}
+}
+
+// history counts what happens in each second.
+type history struct {
+	begun    counts // operations that begin
+	good     counts // operations that succeed
+	requests counts // that reach the service
+	lost     int    // operations, in all
+	slowest  time.Duration
+	usual    float64 // successes a second in good times, if operations begin only as others end
+}
+
+// goodput returns the operations that succeed in the seconds from first to before end, as a share of
+// those that begin in them.
+func (h *history) goodput(first, end int) float64 {
+	wanted := float64(h.begun.sum(first, end))
+	if h.usual > 0 {
+		wanted = h.usual * float64(end-first)
+	}
+	if wanted == 0 {
+		return 1
+	}
+	return float64(h.good.sum(first, end)) / wanted
+}
+
+// recovery returns how many seconds after back the goodput, averaged over window seconds, is there for
+// good at 90 % or more, until closing, when the last operations begin. It reports false if it never is.
+func (h *history) recovery(back, closing time.Duration, window int) (int, bool) {
+	first, last := int(back/time.Second), int(closing/time.Second)
+	for second := last - window; second >= first; second-- {
+		if h.goodput(second, second+window) < 0.9 {
+			return second + 1 - first, second < last-window
+		}
+	}
+	return 0, true
+}
+
+// each returns the requests for each operation.
+func (h *history) each() float64 {
+	return float64(h.requests.total()) / float64(max(1, h.begun.total()))
+}
+
+// lostShare returns the lost operations in per cent of all.
+func (h *history) lostShare() float64 {
+	return float64(h.lost) * 100 / float64(max(1, h.begun.total()))
 }
 
 // normal returns a normally distributed time, made positive.
@@ -172,10 +288,13 @@ func (c counts) sum(first, end int) (total int) {
 // at returns the events of stretch i.
 func (c counts) at(i int) int { return c.sum(i, i+1) }
 
+// total returns all events.
+func (c counts) total() int { return c.sum(0, len(c)) }
+
 // verdict says when a service recovers, in seconds, or that it does not.
 func verdict(after int, recovers bool) string {
 	if !recovers {
 		return "never"
 	}
-	return fmt.Sprintf("%d s", after)
+	return strconv.Itoa(after) + " s"
 }

@@ -7,50 +7,40 @@
 // # Contention
 //
 // Clients update one row under optimistic concurrency: each reads the row's version, then writes
-// with that version. A write whose version is stale by the time it arrives fails, and its client
-// backs off and reads again. Every message between a client and the server takes |Normal(10, 2)| ms.
-// All clients start together. The base is 5 ms, so that the first interval is 10 ms; it doubles up
-// to a cap of 2 s. This is the experiment of "Exponential Backoff And Jitter" (AWS Architecture
-// Blog), with ProportionalJitter and AdditiveJitter added. The results are the
-// number of writes that reach the server (calls), and the time until the last client knows that it
-// is done, as means over -runs runs.
+// with that version. A write whose version is stale by the time it ends fails, and its client backs off
+// and reads again. Every message between a client and the server takes |Normal(10, 2)| ms, a write -work
+// more, one after the other. All clients start together. The first interval is 10 ms; it doubles up to a
+// cap of 2 s. This is the experiment of "Exponential Backoff And Jitter" (AWS Architecture Blog), with
+// ProportionalJitter and AdditiveJitter added. The results are the number of writes that reach the
+// server (calls), and the time until the last client knows that it is done, as means over -runs runs.
 //
 // # Outage
 //
 // Each client begins an operation every 100 s on average, at random, whether or not its earlier ones
-// have ended. The server can answer twice that load, and evens out peaks over 100 ms (or of ten
-// requests). It refuses what exceeds that; a refusal takes a tenth of the work of an answer. 30 s
-// after the start the service goes down for 60 s, during which all requests fail. A tenth of the
-// clients hold a connection, notice at once, and begin an operation there and then: those fail
-// together. The outcome of a request takes |Normal(100, 20)| ms to reach its client. New operations
-// begin until 210 s after the service is back.
+// have ended, or with -closed a second after its last one. The service evens out peaks over 100 ms (or
+// of ten requests). It refuses what exceeds its capacity; a refusal takes a tenth of the work of an
+// answer. 30 s after the start it goes down: all requests fail. A tenth of the clients hold a connection,
+// notice at once, and begin an operation there and then: those fail together. The outcome of a request
+// takes |Normal(100, 20)| ms to reach its client.
 //
-// Clients give up after 2 minutes, those of ZeroBackOff too; "15 min" is the default policy with its
-// own limit. An operation that is given up is lost. With a budget, every 100 clients form a process
-// that shares one [backoff.Budget]. Per client, the results hardly depend on the number of clients;
-// with 100,000 the scenario takes minutes, which ZeroBackOff alone needs.
-//
-// The results are the requests per second while the service is down, on average and in the worst
-// second; how long after its return it last fails more than 1 % of a second's requests ("never" if it
-// still does when the last operations begin); and how many operations are lost.
+// The policies are the default one with its limit of 15 minutes, and what their names say;
+// WithBudgetWait has no limit. An operation is lost if its policy gives it up, or if it has not ended as
+// long after the last one has begun as operations begin after the outage. The results are the requests
+// while the service is down, on average and in the worst second, over the usual ones; when nine of ten
+// operations succeed again, over 20 s; how many are lost; and how long the slowest one takes.
 //
 // # Amplification
 //
-// Each attempt of an operation fails with the same probability, independently of all others. There
-// are up to three retries. Without a budget, an operation takes 1 + p + p² + p³ requests on average
-// at a failure rate of p, and p⁴ of the operations fail. With a budget, failing retries may cost no
-// more than successes at the first attempt earn, which makes at most 1 + (1−p)/cp requests if a retry
-// costs c: 5 by default, or the 14 of the AWS SDKs' new rule. -capacity sets the
-// budgets' Capacity. The figures are means over 100,000 operations, one after the other, after 20,000
-// more in which the budget settles. (See Marc Brooker, "Fixing retries with token buckets and circuit
-// breakers".)
+// Each attempt of an operation fails with the same probability, independently of all others, and is
+// retried without waits. The figures are means over 100,000 operations, one after the other, after
+// 20,000 more in which the budget settles. With -layers, each layer retries what the one below returns.
 //
 // # Blip
 //
 // A service works through a queue of requests, in order, whether or not their clients still wait for
 // them. It loses all of its capacity for ten seconds, and then has all of it again. A client gives
-// up an attempt after a second, and makes up to three retries. The clients are ten processes; with a
-// budget, each of them has one [backoff.Budget].
+// up an attempt after a second, and makes up to three retries; with WithBudgetWait, as many as it takes
+// until five minutes after the last operations begin.
 //
 // The model is that of the metastable failure in Bronson et al., "Metastable Failures in Distributed
 // Systems" (HotOS 2021; see also Huang et al., "Metastable Failures in the Wild", OSDI 2022), and so
@@ -58,25 +48,28 @@
 // an answer that takes 100 ms besides the queue, the timeout, the number of retries and of processes,
 // a queue without limit, and arrivals and work that are exponentially distributed.
 //
-// The results are how long after the blip 90 % of the operations succeed again, and the goodput in
-// the fifth minute after it: the share of the operations that succeed.
+// The results are how long after the blip 90 % of the operations succeed again, over 5 s, and how many
+// are lost of those that begin from 30 s before it until five minutes after it.
 //
 // # Fleet
 //
 // The same with FullJitter and a budget, by the number of processes and the Capacity of each one's
-// budget. "held" is what the full buckets of all processes pay for, in seconds of the service's
-// capacity. "law" is a prediction: at a load of ρ the service gains 1 − ρ seconds of its capacity in
-// each second, so it recovers held/(1−ρ) seconds later than without retries. Five minutes are
-// simulated.
+// budget, with the goodput in the fifth minute: the share of the operations that succeed.
+//
+// # Rules
+//
+// The same by the number of processes, with FullJitter and the rules by which other libraries limit
+// their retries; and each rule in ten processes of 24 operations a second for three minutes, in which
+// attempts fail at a rate, independently of each other.
 //
 // # Retry-After
 //
 // 10,000 clients send a request at the same moment to a service that can answer 1,000 per second, and
-// evens out peaks over 100 ms. It refuses the rest, and asks for a wait of ten seconds. Outcomes take
-// as long to reach the clients as in the outage. With ZeroBackOff a client waits exactly as long as it
-// is asked to; the others use [backoff.ExponentialBackOff], which spreads them over one interval from
-// there on. The results are the most requests in a second and in 100 ms after those ten seconds, the
-// number of all requests, and the time until the last client is served.
+// evens out peaks over 100 ms. It refuses the rest, and asks for a wait of ten seconds. With ZeroBackOff
+// a client waits exactly as long as it is asked to; the others use [backoff.ExponentialBackOff], which
+// spreads them over one interval from there on. The results are the most requests in a second and in
+// 100 ms after those ten seconds, the number of all requests, and the time until the last client is
+// served.
 //
 // Herd exits with 0 after success, with 1 if the results cannot be written, and with 2 for bad
 // usage.
@@ -89,7 +82,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -115,21 +107,19 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	out := bufio.NewWriter(stdout)
 	picture := ""
-	for _, s := range scenarios {
+	for _, s := range scenarios() {
 		if !c.runs(s.name) {
 			continue
 		}
-		p := newProgress(s.name, stderr)
-		r := s.run(c, p)
-		p.clear()
+		r := s.run(c)
 		if c.csv {
 			r.csv(out)
 		} else {
 			r.table(out)
 		}
 		out.Flush()
-		if slices.Contains(charts[s.name], c.chart) {
-			picture = r.draw(c.chart)
+		if c.svg != "" {
+			picture = r.draw()
 		}
 	}
 	if err := out.Flush(); err != nil {
@@ -146,57 +136,65 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// results are what a scenario prints and draws.
-type results struct {
-	table, csv func(io.Writer)
-	draw       func(chart string) string
+// scenario is a simulation.
+type scenario struct {
+	name string
+	run  func(config) results
 }
 
-// scenarios holds the simulations, in the order in which they run.
-var scenarios = []struct {
-	name string
-	run  func(config, *progress) results
-}{
-	{"contention", func(c config, p *progress) results {
-		rows := runContention(c.contentionClients, c.repeats, c.seed, p)
-		return results{
-			table: func(w io.Writer) { writeContention(w, rows, c.repeats) },
-			csv:   func(w io.Writer) { writeContentionCSV(w, rows) },
-			draw:  func(chart string) string { return drawContention(rows, chart) },
-		}
-	}},
-	{"outage", func(c config, p *progress) results {
-		all := runOutage(c.outageClients, c.seed, p)
-		return results{
-			table: func(w io.Writer) { writeOutage(w, all) },
-			draw:  func(string) string { return drawOutage(all[0]) },
-		}
-	}},
-	{"amplification", func(c config, p *progress) results {
-		rows := runAmplification(c.rates, c.capacity, c.seed, p)
-		return results{
-			table: func(w io.Writer) { writeAmplification(w, rows, c.capacity) },
-			csv:   func(w io.Writer) { writeAmplificationCSV(w, rows) },
-			draw:  func(chart string) string { return drawAmplification(rows, chart) },
-		}
-	}},
-	{"blip", func(c config, p *progress) results {
-		all := runBlip(blipStrategies(), blipLoads(), c.seed, p)
-		return results{
-			table: func(w io.Writer) { writeBlip(w, all, blipLoads()) },
-			draw:  func(string) string { return drawBlip(all, 0.8) },
-		}
-	}},
-	{"fleet", func(c config, p *progress) results {
-		all := runFleet(c.processes, c.capacities, c.seed, p)
-		return results{
-			table: func(w io.Writer) { writeFleet(w, all) },
-			csv:   func(w io.Writer) { writeFleetCSV(w, all) },
-			draw:  func(string) string { return drawFleet(all) },
-		}
-	}},
-	{"retry-after", func(c config, p *progress) results {
-		all := runRetryAfter(overloadClients, c.seed, p)
-		return results{table: func(w io.Writer) { writeRetryAfter(w, all, overloadClients) }}
-	}},
+// results are what a scenario prints and draws. Some have no CSV or no chart.
+type results struct {
+	table, csv func(io.Writer)
+	draw       func() string
+}
+
+// scenarios returns the simulations, in the order in which they run.
+func scenarios() []scenario {
+	return []scenario{
+		{"contention", func(c config) results {
+			rows := runContention(c)
+			return results{
+				table: func(w io.Writer) { writeContention(w, rows, c.repeats) },
+				csv:   func(w io.Writer) { writeContentionCSV(w, rows) },
+				draw:  func() string { return drawContention(rows) },
+			}
+		}},
+		{"outage", func(c config) results {
+			all := runOutage(c)
+			return results{
+				table: func(w io.Writer) { writeOutage(w, all) },
+				draw:  func() string { return drawOutage(all) },
+			}
+		}},
+		{"amplification", func(c config) results {
+			rows := runAmplification(c)
+			return results{
+				table: func(w io.Writer) { writeAmplification(w, rows, c) },
+				draw:  func() string { return drawAmplification(rows) },
+			}
+		}},
+		{"blip", func(c config) results {
+			all := runBlip(c)
+			return results{
+				table: func(w io.Writer) { writeBlip(w, all, c.loads) },
+				draw:  func() string { return drawBlip(all, middle(c.loads)) },
+			}
+		}},
+		{"fleet", func(c config) results {
+			all := runFleet(c)
+			return results{
+				table: func(w io.Writer) { writeFleet(w, all) },
+				csv:   func(w io.Writer) { writeCSV(w, all.cells()) },
+				draw:  func() string { return drawFleet(all, c.loads) },
+			}
+		}},
+		{"rules", func(c config) results {
+			all := runRules(c)
+			return results{table: func(w io.Writer) { writeRules(w, all, c) }}
+		}},
+		{"retry-after", func(c config) results {
+			all := runRetryAfter(c)
+			return results{table: func(w io.Writer) { writeRetryAfter(w, all, c.crowd) }}
+		}},
+	}
 }

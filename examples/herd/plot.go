@@ -13,18 +13,20 @@ type plot struct {
 	title, unit, axis string
 	ticks             []float64 // of the horizontal axis, from its low to its high end
 	logarithmic       bool      // the vertical axis
+	logarithmicAxis   bool      // the horizontal one
+	most              float64   // of the vertical axis, if that is more than the curves need
 	curves            []curve
 }
 
 type curve struct {
 	label, colour string
 	points        [][2]float64 // from left to right
-	dots          [][2]float64 // beside the curve
+	crosses       [][2]float64 // those of them that mark something else than their height
 }
 
 func (p plot) draw() string {
 	const height, left, top, bottom = 340, 50, 70, 290
-	right, least, most := 380.0, p.curves[0].points[0][1], 0.0
+	right, least, most := 380.0, p.curves[0].points[0][1], p.most
 	labels := make([][]string, len(p.curves))
 	description := "Horizontal: " + p.axis + ". Vertical: " + p.unit + ". Highest values: "
 	for i, c := range p.curves {
@@ -39,7 +41,7 @@ func (p plot) draw() string {
 		most = max(most, highest)
 		description += fmt.Sprintf("%s %.4g, ", c.label, highest)
 	}
-	x := scale{low: p.ticks[0], high: p.ticks[len(p.ticks)-1], start: left, end: right}
+	x := scale{low: p.ticks[0], high: p.ticks[len(p.ticks)-1], start: left, end: right, logarithmic: p.logarithmicAxis}
 	y, ticks := fromZero(most, bottom, top)
 	if p.logarithmic {
 		y, ticks = logarithmic(least, most, bottom, top)
@@ -54,8 +56,8 @@ func (p plot) draw() string {
 			places = append(places, [2]float64{x.at(point[0]), y.at(point[1])})
 		}
 		s.curve(c.colour, places)
-		for _, dot := range c.dots {
-			s.point(c.colour, x.at(dot[0]), y.at(dot[1]))
+		for _, cross := range c.crosses {
+			s.cross(c.colour, x.at(cross[0]), y.at(cross[1]))
 		}
 		ends = append(ends, places[len(places)-1][1])
 		sizes = append(sizes, 18*float64(len(labels[i])))
@@ -118,30 +120,28 @@ func spread(places, sizes []float64, top, bottom float64) []float64 {
 	return moved
 }
 
-// panels is a chart with a curve over time for each strategy, one above the other. What exceeds the
-// panels is cut off, and its peak is written beside it.
+// panels is a chart with a curve over time for each strategy, one above the other.
 type panels struct {
 	title, unit, axis string
 	from, to, tick    int        // of the horizontal axis, in seconds
-	down              [2]float64 // a stretch of it, drawn grey
+	down              [2]float64 // the stretch of it without the service
 	most              float64    // of the vertical axis
 	panels            []panel
 }
 
 type panel struct {
-	strategy
-	lost    string // at its right, if it is set; else the verdict is there
-	verdict string // of its recovery
+	name    string
+	verdict string
 	points  [][2]float64
 }
 
 func (p panels) draw() string {
-	const left, right, top, high, gap = 50, 444, 90, 64, 42
+	const left, right, top, high, gap = 50, 444, 108, 64, 62
 	bottom := float64(top + len(p.panels)*(high+gap) - gap)
 	x := scale{low: float64(p.from), high: float64(p.to), start: left, end: right}
 	description := "Horizontal: " + p.axis + ". Vertical: " + p.unit + ". "
 	for _, one := range p.panels {
-		description += one.label() + ": " + one.verdict + ". "
+		description += label(one.name) + ": " + one.verdict + ". "
 	}
 	s := newSVG(int(bottom)+52, p.title, strings.TrimSpace(description))
 	s.text(8, 20, "start", "title", "", p.title)
@@ -150,27 +150,19 @@ func (p panels) draw() string {
 		above := float64(top + i*(high+gap))
 		y, ticks := fromZero(p.most, above+high, above)
 		s.shade(x.at(p.down[0]), above, x.at(p.down[1]), above+high)
+		if i == 0 { // where the curve is at the bottom
+			s.text(x.at((p.down[0]+p.down[1])/2), above+high/2, "middle", "", "", "down")
+		}
 		for _, v := range ticks {
 			s.line("grid", left, y.at(v), right, y.at(v))
 		}
 		s.text(left-6, above+5, "end", "", "", short(y.high))
 		s.text(left-6, above+high+5, "end", "", "", "0")
-		s.text(left, above-9, "start", "label", colours[one.name], one.label())
-		s.text(right, above-9, "end", "", "", cmp.Or(one.lost, one.verdict))
-		if one.lost != "" {
-			s.text(right-4, above+15, "end", "", "", one.verdict)
-		}
+		s.text(left, above-27, "start", "label", colours[one.name], label(one.name))
+		s.text(left, above-9, "start", "", "", one.verdict)
 		var points [][2]float64
-		cut, peak := 0.0, 0.0 // where the curve leaves the panel, and how far it goes
 		for _, point := range one.points {
-			if point[1] > y.high && cut == 0 {
-				cut = x.at(point[0])
-			}
-			peak = max(peak, point[1])
-			points = append(points, [2]float64{x.at(point[0]), y.at(min(point[1], y.high))})
-		}
-		if cut > 0 {
-			s.text(cut+8, above+15, "start", "", "", "up to "+short(peak))
+			points = append(points, [2]float64{x.at(point[0]), y.at(point[1])})
 		}
 		s.curve(colours[one.name], points)
 	}

@@ -86,21 +86,3 @@ func TestWheelOrder(t *testing.T) {
 	}
 	require.Greater(t, number, 10_000)
 }
-
-func TestOutageReference(t *testing.T) {
-	for _, s := range outageStrategies() {
-		c, fast := newOutage(50, s, 1)
-		c.run()
-		c, slow := newOutage(50, s, 1)
-		events := &reference[*operation]{}
-		for at, op, ok := c.queue.pop(); ok; at, op, ok = c.queue.pop() {
-			events.push(at, op)
-		}
-		c.queue = events
-		c.run()
-		require.Equal(t, slow.requests, fast.requests, s.label())
-		require.Equal(t, slow.failed, fast.failed, s.label())
-		require.Equal(t, slow.operations, fast.operations, s.label())
-		require.Equal(t, slow.lost, fast.lost, s.label())
-	}
-}

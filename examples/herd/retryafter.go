@@ -11,22 +11,21 @@ import (
 
 // The parameters of the retry-after. The package comment explains the model.
 const (
-	overloadClients = 10_000
-	overload        = 10 // the clients over the requests that the service can answer per second
-	serverWait      = 10 * time.Second
-	tick            = 100 * time.Millisecond // of the counts
+	overloadRate = 1000.0 // requests per second that the service can answer
+	serverWait   = 10 * time.Second
+	tick         = 100 * time.Millisecond // of the counts
 )
 
-func retryAfterStrategies() []strategy {
-	const from10 = "InitialInterval 10 s"
-	full, initial := backoff.WithJitter(backoff.FullJitter), backoff.WithInitialInterval(serverWait)
+func retryAfterStrategies(interval time.Duration) []strategy {
+	full, initial := backoff.WithJitter(backoff.FullJitter), backoff.WithInitialInterval(interval)
+	from := fmt.Sprintf(" from %g s", interval.Seconds())
 	return []strategy{
-		{name: noRetries, policy: looped(never)},
-		{name: zeroBackOff, policy: looped(immediate)},
-		{name: proportional, policy: looped(exponential())},
-		{name: proportional, note: from10, policy: looped(exponential(initial))},
-		{name: fullJitter, policy: looped(exponential(full))},
-		{name: fullJitter, note: from10, policy: looped(exponential(full, initial))},
+		{name: noRetries, policy: never},
+		{name: zeroBackOff, policy: immediate},
+		{name: proportional, policy: exponential()},
+		{name: proportional + from, policy: exponential(initial)},
+		{name: fullJitter, policy: exponential(full)},
+		{name: fullJitter + from, policy: exponential(full, initial)},
 	}
 }
 
@@ -37,35 +36,34 @@ type retryAfter struct {
 	accepted counts // those of them that it answers
 }
 
-func runRetryAfter(clients int, seed uint64, p *progress) []*retryAfter {
-	strategies := retryAfterStrategies()
+func runRetryAfter(c config) []*retryAfter {
+	strategies := retryAfterStrategies(c.initial)
 	results := make([]*retryAfter, len(strategies))
-	parallel(len(strategies), p, func(i int) {
-		results[i] = simulateRetryAfter(strategies[i], clients, seed)
+	parallel(len(strategies), func(i int) {
+		results[i] = simulateRetryAfter(strategies[i], c.crowd, c.seed)
 	})
 	return results
 }
 
 func simulateRetryAfter(s strategy, clients int, seed uint64) *retryAfter {
 	r := &retryAfter{strategy: s}
-	c := newCrowd(s, 0, seed)
-	service := newLimiter(float64(clients) / overload)
+	c := newCrowd(s, 1, seed)
+	service := newLimiter(overloadRate)
 	wait := backoff.RetryAfter(errRefused, serverWait)
-	c.serve = func() (time.Duration, error) {
+	c.serve = func(*operation) (time.Duration, error) {
 		now := int(c.clock.now / tick)
 		r.requests.add(now)
-		took := normal(c.random, attemptMean, attemptDev)
+		took := normal(c.random, answerLatency, answerLatency/5)
 		if !service.accepts(c.clock.now) {
 			return took, wait
 		}
 		r.accepted.add(now)
 		return took, nil
 	}
-	c.ended = func(error) {}
 	for range clients {
-		c.begin(0)
+		c.begin(0, nil)
 	}
-	c.run()
+	c.run(time.Hour)
 	return r
 }
 
@@ -80,15 +78,15 @@ func (r *retryAfter) peak(ticks int) int {
 }
 
 func writeRetryAfter(w io.Writer, results []*retryAfter, clients int) {
-	fmt.Fprintf(w, "Retry-After: %d clients at once, %d requests/s, the rest told to wait for 10 s\n\n",
-		clients, clients/overload)
+	fmt.Fprintf(w, "Retry-After: %d clients at once, %g requests/s, the rest told to wait for 10 s\n\n",
+		clients, overloadRate)
 	table := [][]string{
 		{"", "worst", "worst", "requests", "served", "last"},
 		{"", "second", "100 ms", "in all", fmt.Sprint("of ", clients), "served"},
 	}
 	for _, r := range results {
 		table = append(table, []string{r.label(), strconv.Itoa(r.peak(10)), strconv.Itoa(r.peak(1)),
-			strconv.Itoa(r.requests.sum(0, len(r.requests))), strconv.Itoa(r.accepted.sum(0, len(r.accepted))),
+			strconv.Itoa(r.requests.total()), strconv.Itoa(r.accepted.total()),
 			fmt.Sprintf("%.0f s", (time.Duration(len(r.accepted)) * tick).Seconds())})
 	}
 	writeTable(w, table)

@@ -9,32 +9,32 @@ import (
 )
 
 func TestRetryAfterWaits(t *testing.T) {
-	const clients = 1000
+	const clients = 10_000
 	results := map[string]*retryAfter{}
-	all := runRetryAfter(clients, 1, newProgress("", nil))
+	all := runRetryAfter(settings(t, "-scenario retry-after"))
 	var table bytes.Buffer
 	writeRetryAfter(&table, all, clients)
-	require.Regexp(t, `(?m)^ZeroBackOff +990 +\d+ +\d+ +1000 +\d+ s$`, table.String())
+	require.Regexp(t, `(?m)^ZeroBackOff +9900 +\d+ +\d+ +10000 +\d+ s$`, table.String())
 	for _, r := range all {
-		results[r.label()] = r
+		results[r.name] = r
 		require.Equal(t, clients, r.requests[0], r.label())
 		require.Zero(t, r.requests.sum(1, int(serverWait/tick)), "%s: before the server's wait is over", r.label())
 	}
 	for label, r := range results {
 		if label == noRetries {
-			require.Equal(t, clients, total(r.requests))
-			require.Equal(t, r.requests[0]/100, total(r.accepted))
+			require.Equal(t, clients, r.requests.total())
+			require.Equal(t, r.requests[0]/100, r.accepted.total())
 			continue
 		}
-		require.Equal(t, clients, total(r.accepted), label)
+		require.Equal(t, clients, r.accepted.total(), label)
 	}
 	exact := results[zeroBackOff]
-	require.Equal(t, clients-total(results[noRetries].accepted), exact.peak(10))
+	require.Equal(t, clients-results[noRetries].accepted.total(), exact.peak(10))
 	for _, name := range []string{proportional, fullJitter} {
 		// They are spread over one interval: half a second at first.
 		require.Less(t, results[name].peak(1), exact.peak(1)*2/3)
 		require.Equal(t, exact.peak(10), results[name].peak(10))
-		require.Less(t, results[name+", InitialInterval 10 s"].peak(10), exact.peak(10)/8)
+		require.Less(t, results[name+" from 10 s"].peak(10), exact.peak(10)/8)
 	}
 }
 

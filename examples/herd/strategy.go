@@ -1,9 +1,7 @@
 package main
 
 import (
-	"iter"
 	"math/rand/v2"
-	"time"
 
 	"example.com/backoff"
 )
@@ -14,17 +12,17 @@ const (
 	noRetries    = "no retries"
 	zeroBackOff  = "ZeroBackOff"
 	noJitter     = "NoJitter"
-	proportional = "ProportionalJitter" // the library's default policy
+	proportional = "ProportionalJitter" // that of the library's default policy
 	fullJitter   = "FullJitter"
 	equalJitter  = "EqualJitter"
 	decorrelated = "DecorrelatedJitter"
 	additive     = "AdditiveJitter"
-	fullBudget   = "FullJitter and a budget"
-
-	// Of the amplification, in which nothing depends on the waits.
-	threeRetries = "three retries"
-	threeBudget  = "three retries and a budget"
-	threeCost14  = "three retries at RetryCost 14"
+	withBudget   = "WithBudget"
+	withWait     = "WithBudgetWait"
+	fixed500     = "Capacity 500"
+	cost14       = "RetryCost 14"
+	noBudget     = "no budget"
+	first20      = "InitialInterval 20 s"
 )
 
 // colours holds the colour of each strategy in charts.
@@ -37,35 +35,42 @@ var colours = map[string]string{
 	equalJitter:  purple,
 	decorrelated: teal,
 	additive:     pink,
-	fullBudget:   olive,
-	threeRetries: red,
-	threeBudget:  olive,
-	threeCost14:  purple,
+	withBudget:   olive,
+	withWait:     teal,
+	fixed500:     red,
+	cost14:       purple,
+	noBudget:     red,
+	first20:      blue,
 }
 
 // strategy is a way to retry.
 type strategy struct {
 	name   string
-	note   string // what differs from the scenario's other strategies
 	policy policyFunc
-	budget *backoff.Budget // what that of each process is like, if it has one
+	// process returns what the operations of a process share, and puts around their policies. Nil
+	// means nothing.
+	process processFunc
 }
 
-// label returns the name with the note.
-func (s strategy) label() string {
-	if s.note == "" {
-		return s.name
+// label returns the name, and marks that of the library's default policy.
+func (s strategy) label() string { return label(s.name) }
+
+func label(name string) string {
+	if name == proportional {
+		return name + " (default)"
 	}
-	return s.name + ", " + s.note
+	return name
 }
 
-// newBudget returns a full budget.
-func (s strategy) newBudget() *backoff.Budget {
-	return &backoff.Budget{Capacity: s.budget.Capacity, RetryCost: s.budget.RetryCost}
-}
+type (
+	// policyFunc returns a new policy, for one operation.
+	policyFunc func(backoff.Clock, *rand.Rand) backoff.BackOff
 
-// policyFunc returns a new policy, for one operation.
-type policyFunc func(backoff.Clock, *rand.Rand) backoff.BackOff
+	// decorator returns a policy with something around it.
+	decorator func(backoff.BackOff) backoff.BackOff
+
+	processFunc func(*simClock, *rand.Rand) decorator
+)
 
 // exponential returns the default policy, changed by opts.
 func exponential(opts ...backoff.ExponentialBackOffOpts) policyFunc {
@@ -83,80 +88,21 @@ func never(backoff.Clock, *rand.Rand) backoff.BackOff { return &backoff.StopBack
 func immediate(backoff.Clock, *rand.Rand) backoff.BackOff { return &backoff.ZeroBackOff{} }
 
 // limited returns policies with a limit to their retries.
-func limited(retries uint64, policy policyFunc) policyFunc {
+func limited(retries int, policy policyFunc) policyFunc {
 	return func(clock backoff.Clock, random *rand.Rand) backoff.BackOff {
-		return backoff.WithMaxRetries(policy(clock, random), retries)
+		return backoff.WithMaxRetries(policy(clock, random), uint64(retries))
 	}
 }
 
-// next does what a loop of the library does once an attempt has ended with err, an error that says
-// nothing more than that: it tells the observers, and returns the wait before the next attempt, or a
-// negative one for the end.
-func next(policy backoff.BackOff, err error) time.Duration {
-	for b := policy; b != nil; {
-		if o, ok := b.(backoff.BackOffObserver); ok {
-			o.Observe(err)
-		}
-		decorator, ok := b.(interface{ Unwrap() backoff.BackOff })
-		if !ok {
-			break
-		}
-		b = decorator.Unwrap()
-	}
-	if err == nil {
-		return backoff.Stop
-	}
-	return policy.NextBackOff()
+// jittered is limited with the default policy and a jitter.
+func jittered(retries int, jitter backoff.Jitter) policyFunc {
+	return limited(retries, exponential(backoff.WithJitter(jitter)))
 }
 
-// looped returns policies that a loop of the library drives. It is for errors that mean something to
-// a loop, such as a [backoff.RetryAfterError], and costs a coroutine for each operation.
-func looped(policy policyFunc) policyFunc {
-	return func(clock backoff.Clock, random *rand.Rand) backoff.BackOff {
-		return &loopedBackOff{policy: policy(clock, random)}
+// budget returns processes that have a budget each, and its decorator.
+func budget(capacity, cost int, with func(backoff.BackOff, *backoff.Budget) backoff.BackOff) processFunc {
+	return func(clock *simClock, _ *rand.Rand) decorator {
+		shared := &backoff.Budget{Capacity: capacity, RetryCost: cost, Clock: clock}
+		return func(b backoff.BackOff) backoff.BackOff { return with(b, shared) }
 	}
 }
-
-// loopedBackOff is an observer that has Retry call an operation with the outcomes that it observes,
-// and returns the waits that Retry begins.
-type loopedBackOff struct {
-	policy backoff.BackOff
-	err    error // of the last attempt
-	resume func() (time.Duration, bool)
-}
-
-func (b *loopedBackOff) Reset() {
-	b.resume, _ = iter.Pull(func(yield func(time.Duration) bool) {
-		timer := &yieldTimer{yield: yield, c: make(chan time.Time, 1)}
-		_ = backoff.RetryNotifyWithTimer(func() error { return b.err }, b.policy, nil, timer)
-	})
-}
-
-func (b *loopedBackOff) Observe(err error) {
-	b.err = err
-	if err == nil {
-		b.resume() // to its end
-	}
-}
-
-func (b *loopedBackOff) NextBackOff() time.Duration {
-	if wait, ok := b.resume(); ok {
-		return wait
-	}
-	return backoff.Stop
-}
-
-// yieldTimer is a timer that fires when the loop is resumed.
-type yieldTimer struct {
-	yield func(time.Duration) bool
-	c     chan time.Time
-}
-
-func (t *yieldTimer) Start(wait time.Duration) {
-	t.yield(wait)
-	t.c <- time.Time{}
-}
-
-func (t *yieldTimer) Stop() {}
-
-func (t *yieldTimer) C() <-chan time.Time { return t.c }

@@ -8,36 +8,41 @@ import (
 	"strings"
 )
 
-// All colours have a contrast of 4.5 with white and with black: a picture does not know the
-// background of the page that it is on.
+// The colours, of which the style has two sets, each with a contrast of 4.5 at least: no colour has that
+// with white and with the dark background of GitHub. The picture brings its own background, since the
+// page's need not be what the reader's system prefers.
 const (
-	grey   = "#70767c"
-	red    = "#e02e28"
-	orange = "#b75d0f"
-	green  = "#1d8740"
-	teal   = "#10828e"
-	blue   = "#1371ec"
-	purple = "#9553e1"
-	pink   = "#d3308f"
-	olive  = "#767a00"
+	grey   = "var(--grey)"
+	red    = "var(--red)"
+	orange = "var(--orange)"
+	green  = "var(--green)"
+	teal   = "var(--teal)"
+	blue   = "var(--blue)"
+	purple = "var(--purple)"
+	pink   = "var(--pink)"
+	olive  = "var(--olive)"
 )
 
 const style = `<style>
-text{font:14px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#70767c}
+svg{--page:#ffffff;--grey:#59636e;--red:#d1242f;--orange:#a85508;--green:#1a7f37;--teal:#0e7480;--blue:#0969da;--purple:#8250df;--pink:#bf2d83;--olive:#6b6e00}
+@media (prefers-color-scheme:dark){svg{--page:#0d1117;--grey:#9198a1;--red:#ff7b72;--orange:#e3914a;--green:#3fb950;--teal:#39c5cf;--blue:#58a6ff;--purple:#b78cff;--pink:#f778ba;--olive:#c4c64a}}
+text{font:14px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:var(--grey)}
+.page{fill:var(--page)}
 .title{font-size:15px;font-weight:600}
 .label{font-weight:600}
-.grid{stroke:#70767c;stroke-opacity:.3}
-.axis{stroke:#70767c}
-.shade{fill:#70767c;fill-opacity:.18}
+.grid{stroke:var(--grey);stroke-opacity:.3}
+.axis{stroke:var(--grey)}
+.shade{fill:var(--grey);fill-opacity:.18}
 .curve{fill:none;stroke-width:2;stroke-linejoin:round}
 </style>
+<rect class="page" width="100%" height="100%"/>
 `
 
 // width is that of all pictures: on a phone, which shrinks them to about 360 pixels, the text can
 // still be read.
 const width = 460
 
-// svg is a picture in the making. Its background is transparent.
+// svg is a picture in the making.
 type svg struct{ strings.Builder }
 
 // newSVG begins a picture. The title and the description are for those who cannot see it.
@@ -85,12 +90,12 @@ func (s *svg) curve(colour string, points [][2]float64) {
 	for _, p := range points {
 		fmt.Fprintf(&path, " %s,%s", coordinate(p[0]), coordinate(p[1]))
 	}
-	fmt.Fprintf(s, `<polyline class="curve" stroke="%s" points="%s"/>`+"\n", colour, path.String()[1:])
+	fmt.Fprintf(s, `<polyline class="curve" style="stroke:%s" points="%s"/>`+"\n", colour, path.String()[1:])
 }
 
-// point draws a measured point.
-func (s *svg) point(colour string, x, y float64) {
-	fmt.Fprintf(s, `<circle cx="%s" cy="%s" r="4" style="fill:%s"/>`+"\n", coordinate(x), coordinate(y), colour)
+// cross marks a point.
+func (s *svg) cross(colour string, x, y float64) {
+	fmt.Fprintf(s, `<path class="curve" style="stroke:%s" d="M%s,%sl10,10m0,-10l-10,10"/>`+"\n", colour, coordinate(x-5), coordinate(y-5))
 }
 
 // coordinate writes f with one decimal at most.
