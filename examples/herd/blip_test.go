@@ -31,7 +31,7 @@ func TestBlip(t *testing.T) {
 			require.Less(t, after, 60, b.name)
 			require.Greater(t, b.last(), 0.99, b.name)
 		case withWait:
-			require.False(t, recovered, "it works through too much at once, and fails again")
+			require.Greater(t, after, 60, "retries that wait take what there is to spare")
 		default:
 			require.False(t, recovered, b.name)
 			require.Less(t, b.last(), 0.01, b.name)
