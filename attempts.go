@@ -42,14 +42,11 @@ func attempts(b BackOff, err *error, yield func(int) bool) {
 	b.Reset()
 	former := *err
 	*err = unset{}
-	var l loop
-	inBody := true
+	l, inBody := loop{}, true
 	defer func() {
+		defer l.end()
 		if inBody { // the body has left the loop
 			l.policy = b
-		}
-		if l.policy != nil {
-			defer l.end()
 		}
 		if _, none := (*err).(unset); none {
 			*err = former
