@@ -39,8 +39,8 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 // Share one Budget among all loops that call the same service. The zero value is ready to use. A Budget
 // is safe for concurrent use. It must not be copied, nor its fields changed, after first use.
 type Budget struct {
-	// Capacity is the fixed number of tokens in a full bucket. Zero means that the bucket sizes
-	// itself, a negative value an empty bucket.
+	// Capacity is the fixed number of tokens in a full bucket, which pays for no retry if it is below
+	// RetryCost. Zero means that the bucket sizes itself, a negative value an empty bucket.
 	Capacity int
 
 	// RetryCost is what a retry takes. Zero means DefaultRetryCost, a negative value nothing.

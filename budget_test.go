@@ -117,33 +117,6 @@ func TestBudgetRetrySuccess(t *testing.T) {
 	})
 }
 
-// The success of a retry that has waited puts in what one at the first attempt does, but returns its
-// cost while the bucket is at its floor, or of a fixed size.
-func TestBudgetWaitSuccess(t *testing.T) {
-	for name, test := range map[string]struct {
-		capacity int
-		before   int // successes
-		want     int // what the retry takes from the tokens
-	}{"above the floor": {0, 100, 4}, "at the floor": {0, 3, 0}, "fixed": {50, 100, 0}} {
-		t.Run(name, func(t *testing.T) {
-			eachLoop(t, func(t *testing.T, retry retry) {
-				clock := &manual{}
-				budget := &backoff.Budget{Capacity: test.capacity, Clock: clock}
-				for range test.before {
-					budget.Deposit()
-				}
-				before := budget.Tokens()
-				operation, _ := failing(1)
-				require.NoError(t, retry(operation, backoff.WithBudgetWait(&backoff.ZeroBackOff{}, budget)))
-				if test.capacity == 0 && test.before > 5 {
-					before += 5 // the bucket has grown by a success
-				}
-				require.Equal(t, test.want, before-budget.Tokens())
-			})
-		})
-	}
-}
-
 // Random scripts agree with a model that keeps the time of every success.
 func TestBudgetModel(t *testing.T) {
 	random := seeded()

@@ -769,6 +769,50 @@ func TestBudgetTurnShared(t *testing.T) {
 	})
 }
 
+// The success of a retry that had to wait for its turn puts in what one at the first attempt does, but
+// returns the cost at the floor or of a fixed Capacity. One that was paid for at once returns it.
+func TestBudgetTurnSuccess(t *testing.T) {
+	for name, test := range map[string]struct {
+		capacity  int
+		successes int // before
+		queued    bool
+		want      int // tokens after the retry, less those before; a sized bucket has grown by 5
+	}{
+		"at once":       {0, 100, false, 5},
+		"queued":        {0, 100, true, 1},
+		"at the floor":  {0, 0, true, 5},
+		"fixed, queued": {50, 100, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				budget := &backoff.Budget{Capacity: test.capacity, Clock: &manual{}}
+				for range test.successes {
+					budget.Deposit()
+				}
+				if test.queued {
+					spend(budget)
+					time.AfterFunc(time.Second, func() {
+						for range 5 {
+							budget.Deposit()
+						}
+					})
+				}
+				operation, calls := failing(1)
+				before := 0
+				require.NoError(t, retry(func() error {
+					err := operation()
+					if err == nil {
+						before = budget.Tokens() + 5 // what this retry has taken
+					}
+					return err
+				}, backoff.WithBudgetWait(backoff.NewConstantBackOff(300*time.Millisecond), budget)))
+				require.Equal(t, 2, *calls)
+				require.Equal(t, test.want, budget.Tokens()-before)
+			})
+		})
+	}
+}
+
 // FuzzAttempts with a budget that makes retries wait: random scripts in a bubble, as its waits are real.
 func TestBudgetTurnScripts(t *testing.T) {
 	random := seeded()

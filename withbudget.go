@@ -6,7 +6,8 @@ import "time"
 // error matches [ErrBudgetExhausted] and the operation's last error.
 //
 // Tokens are taken before the wait, and only if no policy below stops first. They are returned if the
-// retry does not start after all, for example because the context ends during the wait.
+// retry does not start after all, for example because the context ends during the wait. Below a
+// decorator without Unwrap, budget receives no success: it pays for five retries, and then for none.
 //
 // When the budget is empty, [Retry] returns immediately. If you call it in a loop, wait between the
 // calls; the example OuterLoop shows it. [NewTicker] panics on such a policy.
@@ -21,20 +22,21 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 
 // WithBudgetWait is like [WithBudget] for work that can wait: a retry that budget cannot pay for waits
 // for its turn. While a service is down it receives little more than first attempts; once it answers,
-// successes pay for the retries that have waited. Such a retry's own success counts as one at the first
-// attempt, but while next to nothing succeeds it returns the cost.
+// successes pay for the retries that have waited. If more than about 30 % of all attempts go on
+// failing, such work stands nearly still: it suits outages, not errors that last.
 //
 // Tokens are taken when the wait is over. If budget cannot pay then, the loop takes another wait from b
 // (at least 100 ms), calls notify, waits, and asks again, until budget pays, b stops or the context
 // ends. A wait that a server asked for is made once. After a minute without a success or a retry, one
-// retry is free.
+// retry is free. The success of a retry that had to wait for its turn puts in SuccessRefund; but at
+// the floor, and with a fixed Capacity, it returns the cost.
 //
 // Each of these waits counts as one of [WithMaxRetries], so limit such a loop by its context or by
 // MaxElapsedTime. If b stops while budget cannot pay, the error matches [ErrBudgetExhausted] too.
 //
 // Do not use it for a connection that is kept: as long as that lasts it is no success, and pays for
-// nothing. Loops of both kinds may share one budget. Below a decorator without Unwrap, and if you call
-// NextBackOff yourself, it is like WithBudget.
+// nothing. Loops of both kinds may share one budget, but it must not stand twice in one chain. If you
+// call NextBackOff yourself, it is like WithBudget.
 func WithBudgetWait(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
 		panic("backoff: WithBudgetWait called with a nil budget")
@@ -48,6 +50,7 @@ type budgetBackOff struct {
 	waits    bool  // for its turn, instead of being refused
 	inLoop   bool  // between a decision of a loop of this package and its end
 	retrying bool  // the last attempt has failed: the next is a retry
+	queued   bool  // the retry has had to wait for its turn
 	granted  bool  // a retry since the last attempt
 	paid     int64 // for it
 }
@@ -58,13 +61,15 @@ func (b *budgetBackOff) Observe(err error) {
 	case !b.retrying:
 		b.budget.Deposit()
 	case b.waits && b.granted:
-		// At the floor it pays for the next that waits, and so on. Above it that would drain faster
-		// than a service with a long queue recovers, so it counts as a first attempt.
-		b.budget.succeed(b.budget.refund(), b.budget.cost())
+		tokens := b.budget.cost()
+		if b.queued { // or the backlog drains faster than a service with a long queue recovers
+			tokens = b.budget.refund()
+		}
+		b.budget.succeed(tokens, b.budget.cost())
 	default:
 		b.budget.succeed(b.paid, b.paid)
 	}
-	b.retrying, b.granted, b.paid = err != nil, false, 0
+	b.retrying, b.queued, b.granted, b.paid = err != nil, false, false, 0
 }
 
 // Reset by an operation keeps what its retry has paid.
@@ -94,6 +99,7 @@ func (b *budgetBackOff) NextBackOff() time.Duration {
 func (b *budgetBackOff) turn() bool {
 	if b.waits {
 		b.paid, b.granted = b.budget.take(true)
+		b.queued = b.queued || !b.granted
 	}
 	return b.granted || !b.waits
 }
