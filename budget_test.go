@@ -47,6 +47,7 @@ func TestBudgetZero(t *testing.T) {
 				for _, idle := range []time.Duration{time.Second, time.Minute, time.Hour, math.MaxInt64} {
 					clock.advance(idle)
 					require.Zero(t, budget.Tokens(), idle)
+					require.False(t, budget.Withdraw(), "only a loop that waits is given a retry unpaid")
 				}
 				clock.now = time.Time{}.Add(-time.Hour) // it steps back
 				require.Zero(t, budget.Tokens())
@@ -322,6 +323,12 @@ func TestBudgetRefusal(t *testing.T) {
 		err := retry(operation, backoff.WithContext(b, cancelled()))
 		require.NotErrorIs(t, err, backoff.ErrBudgetExhausted)
 		require.ErrorIs(t, err, context.Canceled)
+
+		require.ErrorIs(t, retry(operation, b), backoff.ErrBudgetExhausted)
+		for range 5 {
+			budget.Deposit()
+		}
+		require.Same(t, errFailed, retry(operation, vetoing{foreign{b}}), "it was a decorator that stopped")
 	})
 }
 
@@ -344,11 +351,13 @@ func TestBudgetByHand(t *testing.T) {
 	require.Equal(t, 491, budget.Tokens(), "and this is a success at the first attempt")
 
 	require.Error(t, backoff.Retry(func() error { return errFailed }, backoff.WithMaxRetries(o, 0)))
+	o.Observe(nil)
+	require.Equal(t, 492, budget.Tokens(), "and so is the first after a loop")
 	o.Observe(errFailed)
 	o.NextBackOff()
 	o.Reset()
 	o.Observe(nil)
-	require.Equal(t, 487, budget.Tokens(), "Reset after a loop forgets the retry")
+	require.Equal(t, 488, budget.Tokens(), "Reset after a loop forgets the retry")
 }
 
 // A success at the first attempt deposits SuccessRefund, whatever was done with the policy before.
@@ -423,6 +432,12 @@ func TestBudgetOverridden(t *testing.T) {
 		require.NoError(t, retry(operation, stubborn{foreign{backoff.WithBudget(&backoff.ZeroBackOff{}, budget)}, 1}))
 		require.Equal(t, 2, *calls)
 		require.Equal(t, 3, budget.Tokens())
+
+		o := backoff.WithBudgetWait(&backoff.ZeroBackOff{}, budget).(backoff.BackOffObserver)
+		o.Observe(errFailed)
+		require.Equal(t, backoff.Stop, o.NextBackOff())
+		o.Observe(nil)
+		require.Equal(t, 3, budget.Tokens(), "likewise")
 	})
 }
 
@@ -480,10 +495,14 @@ func TestBudgetFields(t *testing.T) {
 			}
 		})
 	}
-	budget := &backoff.Budget{RetryCost: math.MaxInt}
-	for range 10 {
-		require.Positive(t, budget.Tokens())
-		budget.Deposit()
+	for _, cost := range []int{math.MaxInt, math.MaxInt / 3, math.MaxInt / 100} {
+		budget := &backoff.Budget{RetryCost: cost, Clock: &manual{}}
+		for range 200 {
+			before := budget.Tokens()
+			require.Positive(t, before)
+			budget.Deposit()
+			require.GreaterOrEqual(t, budget.Tokens(), before)
+		}
 	}
 }
 
@@ -547,6 +566,20 @@ func (s stubborn) NextBackOff() time.Duration {
 		s.BackOff.NextBackOff()
 	}
 	return 0
+}
+
+// A bucket that others have filled meanwhile gets nothing back.
+func TestBudgetRefundFull(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		budget := &backoff.Budget{Capacity: 5}
+		filling := ending{foreign{backoff.WithBudget(&backoff.ZeroBackOff{}, budget)}, func() {
+			for range 5 {
+				budget.Deposit()
+			}
+		}}
+		require.Same(t, errFailed, retry(func() error { return errFailed }, vetoing{foreign{filling}}))
+		require.Equal(t, 5, budget.Tokens())
+	})
 }
 
 // A budget gets back no more, and no less, than was paid.

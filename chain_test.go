@@ -137,6 +137,18 @@ func TestDecorator(t *testing.T) {
 	}
 }
 
+// 1,000 decorators are looked at.
+func TestDecoratorDepth(t *testing.T) {
+	for above, found := range map[int]bool{999: true, 1000: false} {
+		var b backoff.BackOff = backoff.WithContext(&backoff.ZeroBackOff{}, cancelled())
+		for range above {
+			b = foreign{b}
+		}
+		err := backoff.Retry(func() error { return errFailed }, b)
+		require.Equal(t, found, errors.Is(err, context.Canceled), above)
+	}
+}
+
 // What a policy remembers for a loop's decision does not reach the next loop, nor a caller by hand.
 func TestLoopEnd(t *testing.T) {
 	asked := backoff.RetryAfter(errFailed, 50)

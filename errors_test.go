@@ -151,7 +151,9 @@ func TestRetryAfter(t *testing.T) {
 	require.Same(t, errFailed, asking.Err)
 	require.NoError(t, backoff.RetryAfter(nil, time.Second))
 	require.EqualError(t, backoff.RetryAfter(errFailed, 1), "failed (retry after 1ns)")
-	require.EqualError(t, backoff.RetryAfter(errFailed, -1), "failed", "no wait is asked for")
+	for _, d := range []time.Duration{0, -1} {
+		require.EqualError(t, backoff.RetryAfter(errFailed, d), "failed", "no wait is asked for")
+	}
 
 	bare := &backoff.RetryAfterError{Duration: time.Second}
 	require.EqualError(t, bare, "retry after 1s")

@@ -317,11 +317,11 @@ func TestOptions(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	b := backoff.NewExponentialBackOff()
-	require.Equal(t, backoff.DefaultInitialInterval, b.InitialInterval)
-	require.EqualValues(t, backoff.DefaultRandomizationFactor, b.RandomizationFactor)
-	require.EqualValues(t, backoff.DefaultMultiplier, b.Multiplier)
-	require.Equal(t, backoff.DefaultMaxInterval, b.MaxInterval)
-	require.Equal(t, backoff.DefaultMaxElapsedTime, b.MaxElapsedTime)
+	require.Equal(t, 500*time.Millisecond, b.InitialInterval)
+	require.EqualValues(t, 0.5, b.RandomizationFactor)
+	require.EqualValues(t, 1.5, b.Multiplier)
+	require.Equal(t, time.Minute, b.MaxInterval)
+	require.Equal(t, 15*time.Minute, b.MaxElapsedTime)
 	require.Equal(t, backoff.Stop, b.Stop)
 	require.Equal(t, backoff.SystemClock, b.Clock)
 	require.Equal(t, backoff.ProportionalJitter, b.Jitter)
@@ -350,6 +350,17 @@ func TestClockReads(t *testing.T) {
 	b = backoff.NewExponentialBackOff(backoff.WithClockProvider(clock))
 	clock.times = []time.Duration{24 * time.Hour}
 	require.NotEqual(t, backoff.Stop, b.NextBackOff(), "a day between construction and use does not count")
+}
+
+// After Reset, nothing is left of a Clock that has been replaced, even if the two are 2,000 years apart.
+func TestClockReplaced(t *testing.T) {
+	b := &backoff.ExponentialBackOff{Clock: clockOf(0)}
+	b.Reset()
+	clock := &manual{date(2026, 1, 1)}
+	b.Clock = clock
+	b.Reset()
+	clock.advance(time.Hour)
+	require.Equal(t, time.Hour, b.GetElapsedTime())
 }
 
 // A Clock that steps back neither stops a policy early nor extends it without end.

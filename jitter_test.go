@@ -23,6 +23,7 @@ const unknownJitter backoff.Jitter = 255
 
 func TestJitterString(t *testing.T) {
 	require.Equal(t, "Jitter(255)", unknownJitter.String())
+	require.Equal(t, "Jitter(6)", backoff.Jitter(len(jitters)).String(), "the first that is unknown")
 	var zero backoff.Jitter
 	require.Equal(t, backoff.ProportionalJitter, zero)
 }
@@ -189,6 +190,12 @@ func TestJitterDecorrelated(t *testing.T) {
 	}
 	require.InEpsilon(t, 3.5, second/runs, 0.02, "(B + 3·E(P))/2 with E(P) = 2B")
 	require.Greater(t, capped, runs/2, "the published formula cuts off at the cap")
+
+	b.Reset()
+	b.InitialInterval = 1
+	b.NextBackOff()
+	b.InitialInterval = base
+	require.Equal(t, base, b.NextBackOff(), "B is more than 3·P")
 }
 
 func TestJitterSeed(t *testing.T) {

@@ -702,11 +702,24 @@ func TestBudgetTurnTrial(t *testing.T) {
 
 // Of two budgets that make a retry wait, both pay or neither does; so it is with one that refuses.
 func TestBudgetTurnTwo(t *testing.T) {
+	second := backoff.NewConstantBackOff(time.Second)
+	for name, wrap := range map[string]func(x, y *backoff.Budget) backoff.BackOff{
+		"one order": func(x, y *backoff.Budget) backoff.BackOff {
+			return backoff.WithBudgetWait(backoff.WithBudgetWait(second, x), y)
+		},
+		"the other": func(x, y *backoff.Budget) backoff.BackOff {
+			return backoff.WithBudgetWait(backoff.WithBudgetWait(second, y), x)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { testBudgetTurnTwo(t, wrap) })
+	}
+}
+
+func testBudgetTurnTwo(t *testing.T, wrap func(x, y *backoff.Budget) backoff.BackOff) {
 	eachLoopInBubble(t, func(t *testing.T, retry retry) {
 		full, empty, refusing := &backoff.Budget{Capacity: 10}, &backoff.Budget{Capacity: 5}, &backoff.Budget{Capacity: 20}
 		require.True(t, empty.Withdraw())
-		var b backoff.BackOff = backoff.WithBudgetWait(backoff.NewConstantBackOff(time.Second), full)
-		b = backoff.WithBudget(backoff.WithBudgetWait(b, empty), refusing)
+		b := backoff.WithBudget(wrap(full, empty), refusing)
 		time.AfterFunc(30*time.Second-1, func() {
 			require.Equal(t, []int{10, 15}, []int{full.Tokens(), refusing.Tokens()}, "paid back after each wait")
 			for range 5 {
@@ -734,7 +747,7 @@ func TestBudgetTurnTwo(t *testing.T) {
 		b.Tokens()
 		operation, calls := failing(1)
 		start := time.Now()
-		require.NoError(t, retry(operation, backoff.WithBudgetWait(backoff.WithBudgetWait(backoff.NewConstantBackOff(time.Second), a), b)))
+		require.NoError(t, retry(operation, wrap(a, b)))
 		require.Equal(t, 2, *calls)
 		require.Equal(t, time.Minute, time.Since(start))
 	})
