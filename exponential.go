@@ -33,13 +33,11 @@ import (
 //	   10         19.222   9.611 … 28.833
 //
 // The zero value and partial literals are ready to use. No combination of fields makes a wait negative
-// or overflow. A field that is changed before the first NextBackOff after a Reset takes effect. An
-// ExponentialBackOff holds the state of one loop. While that runs, other goroutines may call only
-// GetElapsedTime.
+// or overflow. A field that is changed before the first NextBackOff after a Reset takes effect. The state
+// is that of one loop. While that runs, other goroutines may call only GetElapsedTime.
 type ExponentialBackOff struct {
-	// InitialInterval is the first interval. A negative value means DefaultInitialInterval.
-	// So does zero if Clock is nil; with a Clock, as NewExponentialBackOff sets, zero means
-	// no waits.
+	// InitialInterval is the first interval. A negative value means DefaultInitialInterval. So does
+	// zero if Clock is nil; with a Clock, as NewExponentialBackOff sets, zero means no waits.
 	InitialInterval time.Duration
 
 	// RandomizationFactor is the largest deviation of a wait from the interval, as a fraction of
