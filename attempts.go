@@ -45,7 +45,7 @@ func attempts(b BackOff, err *error, yield func(int) bool) {
 	l, inBody := loop{}, true
 	defer func() {
 		defer l.end()
-		if inBody { // the body has left the loop
+		if inBody { // the body has left the loop, which counts as an attempt: observe below
 			l.policy = b
 		}
 		if _, none := (*err).(unset); none {

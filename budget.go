@@ -12,9 +12,7 @@ import (
 const (
 	DefaultRetryCost     = 5
 	DefaultSuccessRefund = 1
-)
 
-const (
 	budgetWindow = 3 * time.Second // after so long, 1/e of a success still counts
 	budgetFloor  = 5               // the retries that a full bucket pays for at least
 	budgetTrial  = time.Minute     // without success or retry, until one that waits is made unpaid
@@ -54,7 +52,7 @@ type Budget struct {
 	Clock Clock
 
 	mu        sync.Mutex
-	spent     int64         // what is missing from a full bucket; more than that while it shrinks
+	spent     int64         // what is missing from a full bucket; may exceed it while it shrinks
 	successes float64       // of the last three seconds, by age
 	aged      time.Duration // when they were aged
 	active    time.Duration // the last success or retry
@@ -69,7 +67,7 @@ func (b *Budget) Withdraw() bool {
 }
 
 // Deposit counts a success and puts in SuccessRefund tokens. Call it after each success in a loop that
-// calls Withdraw. It does not return what a retry cost, as [WithBudget] does.
+// calls Withdraw. Unlike [WithBudget], it does not return what a retry cost.
 func (b *Budget) Deposit() { b.succeed(b.refund(), b.refund()) }
 
 // Tokens returns the number of tokens in the bucket.
@@ -87,7 +85,7 @@ func (b *Budget) update() (now time.Duration, full int64) {
 	if b.Capacity != 0 {
 		return now, int64(max(0, b.Capacity))
 	}
-	b.successes *= math.Exp(-max(0, now-b.aged).Seconds() / budgetWindow.Seconds())
+	b.successes *= math.Exp(-max(0, now-b.aged).Seconds() / budgetWindow.Seconds()) // the age may overflow
 	b.aged = now
 	cost := b.cost()
 	floor := min(cost, math.MaxInt64/budgetFloor) * budgetFloor
@@ -125,7 +123,7 @@ func (b *Budget) undo(paid int64) {
 	defer b.mu.Unlock()
 	now, _ := b.update()
 	b.spent = max(0, b.spent-paid)
-	if paid == 0 { // it was the minute's trial, which another may make
+	if paid == 0 { // it was free, and so is another
 		b.active = now - budgetTrial
 	}
 }

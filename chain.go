@@ -26,7 +26,8 @@ func chain(b BackOff) iter.Seq[BackOff] {
 	}
 }
 
-// participant is a policy of this package that remembers something between a failure and the retry.
+// participant is a policy of this package that remembers something between a failure and the retry. For
+// each attempt a loop calls Observe, decide, NextBackOff and, after the wait, turn; at its end, end.
 type participant interface {
 	// decide is called after a failed attempt, before each NextBackOff. The loop will wait for at
 	// least floor; a policy that knows it can spread clients above it.
@@ -53,8 +54,8 @@ func (l *limit) decide(time.Duration) { l.reason = nil }
 func (l *limit) end(bool)             {}
 func (l *limit) stopReason() error    { return l.reason }
 
-// NextBackOff asks the policy below. The reason of a stop travels up with the answer; a wait, which a
-// user's decorator may have made of the stop, has none.
+// NextBackOff asks the policy below. The reason of a stop travels up with the answer. If a user's
+// decorator has made a wait of the stop, there is no reason any more.
 func (l *limit) NextBackOff() time.Duration {
 	wait := l.BackOff.NextBackOff()
 	if wait < 0 {

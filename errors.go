@@ -102,7 +102,7 @@ type stopError struct{ reason, last error }
 func newStopError(reason, last error) error {
 	e := &stopError{withoutMarks(reason), last}
 	if errors.As(last, new(interface{ Timeout() bool })) {
-		// Only then: a budget must not make a net.Error of every failure.
+		// Otherwise every failure that a budget refuses to retry would pass for a net.Error.
 		return &struct {
 			*stopError
 			netError

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/signal"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -694,7 +696,8 @@ func ExampleWithBudgetWait() {
 // So retries wait for their turn: successes pay for them. (Where all workers wait and nothing has
 // succeeded for a minute, one retry is free.)
 func ExampleWithBudgetWait_workers() {
-	ctx := context.Background() // in a real program, one that ends with a signal
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	var calls atomic.Int64
 	send := func(context.Context, int) error { // fails 20 times
 		if calls.Add(1) <= 20 {
@@ -717,14 +720,18 @@ func ExampleWithBudgetWait_workers() {
 					backoff.WithMaxElapsedTime(0),                 // only ctx ends it
 				), &budget)
 				err := backoff.Retry(func() error { return send(ctx, job) }, backoff.WithContext(policy, ctx))
-				if err == nil {
-					done.Add(1)
+				if err != nil {
+					return // ctx has ended: a real program keeps the job for the next time
 				}
+				done.Add(1)
 			}
 		}()
 	}
 	for job := range 100 {
-		jobs <- job
+		select {
+		case jobs <- job:
+		case <-ctx.Done():
+		}
 	}
 	close(jobs)
 	workers.Wait()

@@ -16,9 +16,8 @@ import (
 type Jitter uint8
 
 const (
-	// ProportionalJitter waits U(I·(1−f), I·(1+f)). It is the default, the only strategy that
-	// uses RandomizationFactor, and the only one whose waits may exceed MaxInterval.
-	// (google-http-java-client, cenkalti/backoff.)
+	// ProportionalJitter waits U(I·(1−f), I·(1+f)). It is the default, and alone uses
+	// RandomizationFactor and may exceed MaxInterval. (google-http-java-client, cenkalti/backoff.)
 	ProportionalJitter Jitter = iota
 
 	// NoJitter waits I. All clients that failed together retry together.

@@ -14,7 +14,7 @@ const minTurn = 100 * time.Millisecond
 // next one, and wait for it. Its methods keep little on the stack, so that a goroutine that waits in
 // them stays within the 2 KB that it starts with.
 type loop struct {
-	policy BackOff         // nil until there is something to end
+	policy BackOff         // nil until some policy may have something to forget
 	ctx    context.Context // the policy's outermost, or the background
 	notify Notify          // or nil
 	timer  Timer           // the caller's, or nil
@@ -54,7 +54,7 @@ func (l *loop) end() {
 // next waits for the next attempt. It returns nil when that is to be made, otherwise the error with
 // which the loop gives up. last is the error of the attempt that failed.
 func (l *loop) next(last error) error {
-	// A permanent error comes first: no policy is asked, and so no budget pays, for nothing.
+	// A permanent error comes first, so that no policy is asked and no budget pays for nothing.
 	if err, ok := permanent(last); ok {
 		return err
 	}

@@ -17,11 +17,11 @@ func permanent(err error) (error, bool) {
 			break
 		}
 		if err = mark.Unwrap(); err == nil {
-			return errors.New(mark.Error()), true // of a mark that marks nothing
+			return errors.New(mark.Error()), true // the mark was empty
 		}
 	}
 	// Those below cannot come off without taking the errors above them apart, so they are hidden. An
-	// error that was hidden once says here that it has no mark, so k nested loops cost O(k).
+	// unmarked error shows no mark here, so it is never hidden twice, and k nested loops cost O(k).
 	if _, ok := asType[*PermanentError](err); ok {
 		err = &unmarked{err}
 	}

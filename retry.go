@@ -20,7 +20,7 @@ type Notify func(err error, wait time.Duration)
 //     the error's tree, the result has the text of the whole and matches everything in it but the
 //     mark, so that an outer Retry goes on.
 //   - b returns a negative wait, such as [Stop]. o's last error is returned unchanged, unless
-//     [WithStopCause] or [WithBudget] adds a reason.
+//     [WithStopCause], [WithBudget] or [WithBudgetWait] adds a reason.
 //   - b's context is done (see [WithContext]). o is not called again, and a wait is cut short. The
 //     error matches the context's Err, its [context.Cause] (without a mark by Permanent) and o's last
 //     error, or is Err itself if all three are equal. Its Timeout answers as Err's does, and
@@ -70,8 +70,7 @@ func RetryNotifyWithTimerAndData[T any](o OperationWithData[T], b BackOff, notif
 	return data, err
 }
 
-// retry is the loop. The first attempt stands before it: most often it is the only one, and then no
-// policy remembers anything.
+// retry is the loop. The first attempt stands before it: most often there is no other.
 func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
 	b = orDefault(b)
 	b.Reset()

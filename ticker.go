@@ -14,7 +14,7 @@ import (
 //
 // The wait starts when a tick is received, not when the attempt ends, so attempts that take longer
 // than the waits follow each other without a pause. Where the wait should start after the attempt,
-// select on time.After(policy.NextBackOff()) instead; the example Select shows it.
+// select on time.After(policy.NextBackOff()) instead; see Example_select.
 //
 // Call Stop when done: until then a goroutine waits to send. A context given with [WithContext] also
 // ends it, once the first tick has been received. C does not say why it was closed; ask the

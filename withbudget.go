@@ -10,7 +10,7 @@ import "time"
 // decorator without Unwrap, budget receives no success: it pays for five retries, and then for none.
 //
 // When the budget is empty, [Retry] returns immediately. If you call it in a loop, wait between the
-// calls; the example OuterLoop shows it. [NewTicker] panics on such a policy.
+// calls; see ExampleWithBudget_outerLoop. [NewTicker] panics on such a policy.
 //
 // A nil b means [NewExponentialBackOff]. A nil budget panics. The result holds the state of one loop.
 func WithBudget(b BackOff, budget *Budget) BackOff {
@@ -23,16 +23,18 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 // WithBudgetWait is like [WithBudget] for work that can wait: a retry that budget cannot pay for waits
 // for its turn. While a service is down it receives little more than first attempts; once it answers,
 // successes pay for the retries that have waited. If more than about 30 % of all attempts go on
-// failing, such work stands nearly still: it suits outages, not errors that last.
+// failing, such work stands nearly still: it suits outages, not errors that last. Notify is called
+// for each wait, so count retries in the operation.
 //
 // Tokens are taken when the wait is over. If budget cannot pay then, the loop takes another wait from b
 // (at least 100 ms), calls notify, waits, and asks again, until budget pays, b stops or the context
-// ends. A wait that a server asked for is made once. After a minute without a success or a retry, one
-// retry is free. The success of a retry that had to wait for its turn puts in SuccessRefund; but at
-// the floor, and with a fixed Capacity, it returns the cost.
+// ends. A wait that a server asked for is made once. After a minute without a success or a retry, the
+// next retry whose wait ends is free: so long may all workers of a pool stand still after an outage.
+// The success of a retry that had to wait for its turn puts in SuccessRefund; but at the floor, and
+// with a fixed Capacity, it returns the cost.
 //
 // Each of these waits counts as one of [WithMaxRetries], so limit such a loop by its context or by
-// MaxElapsedTime. If b stops while budget cannot pay, the error matches [ErrBudgetExhausted] too.
+// MaxElapsedTime. If b stops meanwhile, the error matches [ErrBudgetExhausted] instead of a stop cause.
 //
 // Do not use it for a connection that is kept: as long as that lasts it is no success, and pays for
 // nothing. Loops of both kinds may share one budget, but it must not stand twice in one chain. If you
@@ -51,7 +53,7 @@ type budgetBackOff struct {
 	inLoop   bool  // between a decision of a loop of this package and its end
 	retrying bool  // the last attempt has failed: the next is a retry
 	queued   bool  // the retry has had to wait for its turn
-	granted  bool  // a retry since the last attempt
+	granted  bool  // budget has let a retry go that has not started
 	paid     int64 // for it
 }
 
@@ -97,11 +99,12 @@ func (b *budgetBackOff) NextBackOff() time.Duration {
 
 // turn reports, at the end of a wait, whether the retry may be made.
 func (b *budgetBackOff) turn() bool {
-	if b.waits {
-		b.paid, b.granted = b.budget.take(true)
-		b.queued = b.queued || !b.granted
+	if !b.waits {
+		return true
 	}
-	return b.granted || !b.waits
+	b.paid, b.granted = b.budget.take(true)
+	b.queued = b.queued || !b.granted
+	return b.granted
 }
 
 func (b *budgetBackOff) decide(floor time.Duration) {
