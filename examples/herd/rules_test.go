@@ -30,7 +30,7 @@ func TestRules(t *testing.T) {
 		f.send(false)
 	}
 	require.Equal(t, 10, made(), "a fifth of the operations")
-	clock.now = 20 * time.Second
+	clock.now = 10 * time.Second
 	require.Equal(t, 100, made(), "all is forgotten")
 
 	e := &envoy{active: 10}
