@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"example.com/backoff"
@@ -18,12 +19,13 @@ const (
 )
 
 func amplificationStrategies(c config) []strategy {
-	some := limited(c.blip.retries, immediate)
+	capacity := c.capacities.or(0)[0]
+	some := limited(c.retries, immediate)
 	return []strategy{
 		{name: noRetries, policy: never},
 		{name: noBudget, policy: some},
-		{name: withBudget, policy: some, process: budget(c.capacity, 0, backoff.WithBudget)},
-		{name: cost14, policy: some, process: budget(c.capacity, 14, backoff.WithBudget)},
+		{name: withBudget, policy: some, process: budget(capacity, 0, backoff.WithBudget)},
+		{name: cost14, policy: some, process: budget(capacity, 14, backoff.WithBudget)},
 	}
 }
 
@@ -67,25 +69,33 @@ func amplify(s strategy, rate, perSecond float64, layers int, random *rand.Rand)
 	return requests / counted, failed / counted
 }
 
-// runAmplification returns a row for each rate and each strategy.
-func runAmplification(c config) []amplification {
-	var rows []amplification
-	for _, rate := range c.rates {
-		for _, s := range amplificationStrategies(c) {
-			rows = append(rows, amplification{strategy: s, rate: rate})
-		}
-	}
-	parallel(len(rows), func(i int) {
-		r := &rows[i]
-		random := rand.New(rand.NewPCG(c.seed, math.Float64bits(r.rate)))
-		r.requests, r.failed = amplify(r.strategy, r.rate, c.perSecond, c.layers, random)
-	})
-	return rows
+// amplifications holds the results of all strategies for each rate.
+type amplifications struct {
+	config
+	rows []amplification
 }
 
-func writeAmplification(w io.Writer, rows []amplification, c config) {
-	fmt.Fprintf(w, "Amplification: requests for each operation, and operations that fail, of %g in a second\n\n", c.perSecond)
+func runAmplification(c config) amplifications {
+	rates := c.rates.or()
+	if rates == nil {
+		for i := range 21 {
+			rates = append(rates, float64(i)/20)
+		}
+	}
 	strategies := amplificationStrategies(c)
+	all := amplifications{c, make([]amplification, len(rates)*len(strategies))}
+	parallel(len(all.rows), func(i int) {
+		s, rate := strategies[i%len(strategies)], rates[i/len(strategies)]
+		random := rand.New(rand.NewPCG(c.seed, math.Float64bits(rate)))
+		requests, failed := amplify(s, rate, c.perSecond, c.layers, random)
+		all.rows[i] = amplification{s, rate, requests, failed}
+	})
+	return all
+}
+
+func (all amplifications) table(w io.Writer) {
+	fmt.Fprintf(w, "Amplification: requests for each operation, and operations that fail, of %g in a second\n\n", all.perSecond)
+	strategies := amplificationStrategies(all.config)
 	head := []string{"failure rate"}
 	for range 2 {
 		for _, s := range strategies {
@@ -93,9 +103,9 @@ func writeAmplification(w io.Writer, rows []amplification, c config) {
 		}
 	}
 	table := [][]string{head}
-	for ; len(rows) > 0; rows = rows[len(strategies):] {
+	for rows := range slices.Chunk(all.rows, len(strategies)) {
 		row, failed := []string{fmt.Sprintf("%g", rows[0].rate)}, []string(nil)
-		for _, r := range rows[:len(strategies)] {
+		for _, r := range rows {
 			row = append(row, fmt.Sprintf("%.3f", r.requests))
 			failed = append(failed, fmt.Sprintf("%.2f %%", r.failed*100))
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,25 +14,10 @@ import (
 // The parameters of the blip. The package comment says where they come from.
 const (
 	serviceRate   = 300.0 // requests per second that the service can work through
-	answerLatency = 100 * time.Millisecond
 	answerTimeout = time.Second
 	blipProcesses = 10
-	retries       = 3
-
-	blipStart = 30 * time.Second
-	blipAfter = 5 * time.Minute // no operation begins later
+	blipAfter     = 5 * time.Minute // no operation begins later
 )
-
-// setting is what can vary in a blip.
-type setting struct {
-	processes int
-	load      float64       // of first attempts, as a share of the capacity
-	stall     time.Duration // without capacity
-	answer    time.Duration // besides the queue
-	restart   time.Duration // after which a process starts anew, or 0
-	retries   int
-	bound     time.Duration // of the queue; 0 for none, or newestFirst
-}
 
 const newestFirst time.Duration = -1
 
@@ -52,62 +38,64 @@ func blipStrategies(retries int) []strategy {
 	}
 }
 
-// blip is what one strategy comes to in one setting.
+// blip is what one strategy comes to.
 type blip struct {
 	strategy
-	setting
+	config
+	processes int
+	load      float64 // of first attempts, as a share of the capacity
 	*history
 }
 
+// blips are the results for each load, and for each strategy.
+type blips []*blip
+
 var errTimeout = errors.New("timeout")
 
-// runBlip returns a result for each load and each strategy.
-func runBlip(c config) []*blip {
-	strategies := blipStrategies(c.blip.retries)
-	results := make([]*blip, len(c.loads)*len(strategies))
-	parallel(len(results), func(i int) {
-		s := c.blip
-		s.load = c.loads[i/len(strategies)]
-		results[i] = simulateBlip(strategies[i%len(strategies)], s, c.seed)
+func runBlip(c config) blips {
+	strategies, loads, processes := blipStrategies(c.retries), c.blipLoads(), c.processes.or(blipProcesses)[0]
+	all := make(blips, len(loads)*len(strategies))
+	parallel(len(all), func(i int) {
+		all[i] = simulateBlip(strategies[i%len(strategies)], c, processes, loads[i/len(strategies)])
 	})
-	return results
+	return all
 }
 
-func simulateBlip(s strategy, set setting, seed uint64) *blip {
-	c := newCrowd(s, set.processes, seed)
-	b := &blip{strategy: s, setting: set, history: &c.history}
+// blipLoads returns the loads of the blip and the fleet.
+func (c *config) blipLoads() []float64 { return c.loads.or(0.7, 0.8, 0.9) }
+
+func simulateBlip(s strategy, set config, processes int, load float64) *blip {
+	c := newCrowd(s, processes, set.seed)
+	set.duration, set.after = cmp.Or(set.duration, 10*time.Second), cmp.Or(set.after, blipAfter)
+	b := &blip{s, set, processes, load, &c.history}
 	work := func() time.Duration { return time.Duration(c.random.ExpFloat64() / serviceRate * float64(time.Second)) }
 	if set.bound == newestFirst {
 		c.serve = b.newestFirst(c, work)
 	} else {
 		c.serve = b.oldestFirst(c, work)
 	}
-	arrivals := rand.New(rand.NewPCG(seed, 0)) // the same for all strategies
-	c.arrivals(arrivals, set.load*serviceRate, b.closing(), func() { c.begin(arrivals.IntN(set.processes), nil) })
+	arrivals := rand.New(rand.NewPCG(set.seed, 0)) // the same for all strategies
+	c.arrivals(arrivals, load*serviceRate, b.closing(), func() { c.begin(arrivals.IntN(processes), nil) })
 	if set.restart > 0 { // one process after the other
 		next := 0
-		for at := time.Duration(0); at < b.closing(); at += set.restart / time.Duration(set.processes) {
+		for at := time.Duration(0); at < b.closing(); at += set.restart / time.Duration(processes) {
 			c.schedule(at, func() {
 				c.restart(next)
-				next = (next + 1) % set.processes
+				next = (next + 1) % processes
 			})
 		}
 	}
-	c.run(b.closing() + blipAfter)
+	c.runUntil(b.closing() + b.after)
 	return b
 }
 
-// back returns when the blip is over, closing when the last operations begin.
-func (b *blip) back() time.Duration    { return blipStart + b.stall }
-func (b *blip) closing() time.Duration { return b.back() + blipAfter }
-
 // done returns when the service has done work that it begins now or after the blip.
 func (b *blip) done(now, work time.Duration) time.Duration {
-	if now >= blipStart && now < b.back() {
+	if now >= down && now < b.back() {
 		now = b.back()
 	}
-	if now < blipStart && now+work > blipStart {
-		work += b.stall
+	if now < down && now+work > down {
+		work += b.duration
 	}
 	return now + work
 }
@@ -171,22 +159,19 @@ func (b *blip) last() float64 {
 	return b.goodput(end-60, end)
 }
 
-func writeBlip(w io.Writer, results []*blip, loads []float64) {
+func (all blips) table(w io.Writer) {
 	fmt.Fprintf(w, "Blip: a service without capacity for %g s, by its load before: when it recovers, and the operations lost\n\n",
-		results[0].stall.Seconds())
+		all[0].duration.Seconds())
 	above, below := []string{""}, []string{""}
-	for _, load := range loads {
-		above = append(above, "", fmt.Sprintf("%.4g %% load", load*100))
+	strategies := len(blipStrategies(0))
+	for i := 0; i < len(all); i += strategies {
+		above = append(above, "", fmt.Sprintf("%.4g %% load", all[i].load*100))
 		below = append(below, "recovered", "lost")
 	}
-	rows := [][]string{above, below}
-	strategies := len(results) / len(loads)
-	for s := range strategies {
-		row := []string{results[s].label()}
-		for i := s; i < len(results); i += strategies {
-			row = append(row, verdict(results[i].recovered()), fmt.Sprintf("%.1f %%", results[i].lostShare()))
-		}
-		rows = append(rows, row)
-	}
-	writeTable(w, rows)
+	writeStrategies(w, [][]string{above, below}, strategies, all, (*blip).cells)
+}
+
+// cells returns when the service recovers, and what is lost.
+func (b *blip) cells() []string {
+	return []string{verdict(b.recovered()), fmt.Sprintf("%.1f %%", b.lostShare())}
 }

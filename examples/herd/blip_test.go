@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,14 @@ func settings(t *testing.T, args string) config {
 }
 
 func TestBlip(t *testing.T) {
-	results := runBlip(settings(t, "-scenario blip -load 0.8 -seed 2"))
+	c := settings(t, "-scenario blip -load 0.8 -seed 2")
+	c.after = 2 * time.Minute
+	var results blips
+	for _, s := range blipStrategies(c.retries) {
+		if !slices.Contains([]string{noJitter, equalJitter, decorrelated, additive}, s.name) { // like the others
+			results = append(results, simulateBlip(s, c, blipProcesses, 0.8))
+		}
+	}
 	back, closing := int(results[0].back()/time.Second), int(results[0].closing()/time.Second)
 	for _, b := range results {
 		require.Greater(t, b.goodput(5, 30), 0.95, "%s before", b.name)
@@ -38,17 +46,17 @@ func TestBlip(t *testing.T) {
 			require.InEpsilon(t, 4*0.8*serviceRate*60, b.requests.sum(closing-60, closing), 0.05, b.name)
 		}
 	}
-	checkSVG(t, drawBlip(results, 0.8), withBudget, "80 %", "never recovers")
+	checkSVG(t, results.draw(), withBudget, "80 %", "never recovers")
 }
 
 // What makes retries harmless: few of them at a low load, a service that takes the newest request first,
 // or one that refuses what would wait for long.
 func TestBlipHarmless(t *testing.T) {
 	for _, args := range []string{"-load 0.2", "-load 0.45 -retries 1", "-load 0.8 -queue lifo", "-load 0.8 -queue 200ms"} {
-		for _, b := range runBlip(settings(t, "-scenario blip "+args)) {
-			_, recovered := b.recovered()
-			require.True(t, recovered, "%s: %s", args, b.name)
-		}
+		c := settings(t, "-scenario blip "+args)
+		s := strategy{policy: jittered(c.retries, backoff.ProportionalJitter)}
+		_, recovered := simulateBlip(s, c, blipProcesses, c.loads.values[0]).recovered()
+		require.True(t, recovered, args)
 	}
 }
 
@@ -56,9 +64,9 @@ func TestRecovery(t *testing.T) {
 	h := &history{}
 	for second := range 340 {
 		for range 10 {
-			h.begun.add(second)
+			h.begun.add(second, 1)
 			if second < 30 || second >= 47 {
-				h.good.add(second)
+				h.good.add(second, 1)
 			}
 		}
 	}
@@ -75,7 +83,7 @@ func TestFleet(t *testing.T) {
 	all := runFleet(settings(t, "-scenario fleet -processes 3,30,200,700 -capacity 0,200 -load 0.8"))
 	alone, _ := all.without[0].recovered()
 	for _, f := range all.rows {
-		after, ok := f.blips[0].recovered()
+		after, ok := f.recovered()
 		if f.capacity == 0 {
 			require.True(t, ok)
 			require.LessOrEqual(t, float64(after-alone), max(12, 2+float64(f.processes)*5/300/0.2), "%d processes", f.processes)
@@ -83,15 +91,19 @@ func TestFleet(t *testing.T) {
 			require.Equal(t, f.processes < 300, ok, "%d processes", f.processes)
 		}
 	}
-	checkSVG(t, drawFleet(all, []float64{0.8}), "sizes itself", "Capacity 200", "not in 300 s")
+	var csv strings.Builder
+	all.csv(&csv)
+	require.Regexp(t, `^processes,capacity,load,recovered,goodput\n3,0,0\.8,\d+,1\.000\n`, csv.String())
+	require.Regexp(t, `\n700,200,0\.8,,0\.\d{3}\n$`, csv.String())
+	checkSVG(t, all.draw(), "sizes itself", "Capacity 200", "not in 300 s")
 }
 
 // A process that starts anew has a full bucket, which a fixed one shows at once.
 func TestRestart(t *testing.T) {
 	c := settings(t, "-scenario fleet -processes 10 -load 0.8 -restart 1m")
 	rows := runFleet(c).rows
-	fixed, _ := rows[0].blips[0].recovered()
-	sizes, _ := rows[1].blips[0].recovered()
+	fixed, _ := rows[0].recovered()
+	sizes, _ := rows[1].recovered()
 	require.Greater(t, fixed, 60)
 	require.Less(t, sizes, 50)
 }
@@ -109,6 +121,6 @@ func TestBudgetTurns(t *testing.T) {
 	for range 100 {
 		c.begin(0, nil)
 	}
-	c.run(9 * time.Minute)
+	c.runUntil(9 * time.Minute)
 	require.InDelta(t, 100+5+8, c.requests.total(), 2)
 }

@@ -1,107 +1,67 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 )
 
-// drawContention returns a chart of the time by the number of clients.
-func drawContention(rows []contention) string {
+// draw returns a chart of the time by the number of clients.
+func (all contentions) draw() string {
 	p := plot{title: "Time until all clients have updated one row", unit: "time (s), on a logarithmic scale", axis: "clients", logarithmic: true}
-	for _, r := range rows {
-		p.ticks = append(p.ticks, float64(r.clients))
-	}
-	slices.Sort(p.ticks)
-	p.ticks = slices.Compact(p.ticks)
-	if len(p.ticks) == 1 {
-		p.ticks = append(p.ticks, p.ticks[0]+1)
-	}
-	for _, c := range competitors() {
-		if c.published == "" {
-			continue
+	for _, r := range all.rows {
+		if _, ok := published[r.name]; ok {
+			p.add(r.name, r.label(), float64(r.clients), r.time/1000)
 		}
-		line := curve{label: c.label(), colour: colours[c.name]}
-		for _, r := range rows {
-			if r.name == c.name {
-				line.points = append(line.points, [2]float64{float64(r.clients), r.time / 1000})
-			}
-		}
-		line.sort()
-		p.curves = append(p.curves, line)
 	}
 	return p.draw()
 }
 
-func (c curve) sort() {
-	slices.SortStableFunc(c.points, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
-}
-
-// drawAmplification returns a chart of the operations that fail by the failure rate.
-func drawAmplification(rows []amplification) string {
+// draw returns a chart of the operations that fail by the failure rate.
+func (all amplifications) draw() string {
 	p := plot{
 		title: "Operations that fail in spite of their retries",
 		unit:  "operations that fail (%)",
 		axis:  "failure rate of attempts",
 		ticks: []float64{0, 0.2, 0.4, 0.6, 0.8, 1},
 	}
-	for _, s := range amplificationStrategies(config{}) {
-		line := curve{label: s.label(), colour: colours[s.name]}
-		for _, r := range rows {
-			if r.name == s.name {
-				line.points = append(line.points, [2]float64{r.rate, r.failed * 100})
-			}
-		}
-		line.sort()
-		p.curves = append(p.curves, line)
+	for _, r := range all.rows {
+		p.add(r.name, r.label(), r.rate, r.failed*100)
 	}
 	return p.draw()
 }
 
-// drawFleet returns a chart of the recovery by the number of processes, with a line for each Capacity,
-// under one load. A cross marks what does not recover in the time that is simulated.
-func drawFleet(all fleets, loads []float64) string {
-	load, limit := len(loads)/2, blipAfter.Seconds()
+// draw returns a chart of the recovery by the number of processes, with a line for each Capacity, under
+// the middle load. A cross marks what does not recover in the time that is simulated.
+func (all fleets) draw() string {
+	limit := blipAfter.Seconds()
+	without := all.without[len(all.without)/2]
 	p := plot{
 		title:           "Ten bad seconds, and a budget in each process",
-		unit:            fmt.Sprintf("recovered after (s) at %.4g %% load; ×: not in %g s", loads[load]*100, limit),
+		unit:            fmt.Sprintf("recovered after (s) at %.4g %% load; ×: not in %g s", without.load*100, limit),
 		axis:            "processes, on a logarithmic scale",
 		logarithmicAxis: true,
 		most:            limit,
 	}
-	alone, _ := all.without[load].recovered()
-	without := curve{label: noRetries, colour: colours[noRetries]}
-	lines := map[int]curve{}
-	var capacities []int
+	alone, _ := without.recovered()
 	for _, f := range all.rows {
-		line, ok := lines[f.capacity]
-		if !ok {
-			capacities = append(capacities, f.capacity)
-			line = curve{label: fmt.Sprintf("Capacity %d", f.capacity), colour: colours[fixed500]}
-			if f.capacity == 0 {
-				line = curve{label: "sizes itself (default)", colour: colours[withBudget]}
-			}
+		if f.load != without.load {
+			continue
 		}
-		point := [2]float64{float64(f.processes), limit}
-		if after, ok := f.blips[load].recovered(); ok {
-			point[1] = float64(after)
+		name, label := fixed500, fmt.Sprintf("Capacity %d", f.capacity)
+		if f.capacity == 0 {
+			name, label = withBudget, "sizes itself (default)"
+		}
+		n := float64(f.processes)
+		after, ok := f.recovered()
+		if ok {
+			p.add(name, label, n, float64(after))
 		} else {
-			line.crosses = append(line.crosses, point)
-		}
-		line.points = append(line.points, point)
-		lines[f.capacity] = line
-		if !slices.Contains(p.ticks, point[0]) {
-			p.ticks = append(p.ticks, point[0])
-			without.points = append(without.points, [2]float64{point[0], float64(alone)})
+			line := p.add(name, label, n, limit)
+			line.crosses = append(line.crosses, [2]float64{n, limit})
 		}
 	}
-	slices.Sort(p.ticks)
-	for _, capacity := range capacities {
-		p.curves = append(p.curves, lines[capacity])
-	}
-	p.curves = append(p.curves, without)
-	for _, line := range p.curves {
-		line.sort()
+	for _, point := range p.curves[0].points {
+		p.add(noRetries, noRetries, point[0], float64(alone))
 	}
 	return p.draw()
 }
@@ -114,53 +74,43 @@ func recovers(after int, ok bool) string {
 	return fmt.Sprintf("recovers after %d s", after)
 }
 
-// drawBlip returns a panel with the goodput for each strategy, under one load. The other jitters look
+// draw returns a panel with the goodput for each strategy, under the middle load. The other jitters look
 // like the default.
-func drawBlip(results []*blip, load float64) string {
-	first := results[0]
+func (all blips) draw() string {
+	first := all[0]
+	load := all[len(all)/2].load
 	p := panels{
-		title: fmt.Sprintf("%g s without capacity at %.4g %% load", first.stall.Seconds(), load*100),
+		title: fmt.Sprintf("%g s without capacity at %.4g %% load", first.duration.Seconds(), load*100),
 		unit:  fmt.Sprintf("goodput (%%), with %d retries", first.retries),
-		axis:  "seconds since the service is back",
-		from:  -int(first.stall.Seconds()) - 10, to: 60, tick: 10,
-		down: [2]float64{-first.stall.Seconds(), 0},
+		from:  -int(first.duration.Seconds()) - 10, to: 60, tick: 10,
+		down: first.duration.Seconds(),
 		most: 100,
 	}
 	back := int(first.back().Seconds())
-	for _, b := range results {
-		if b.load != load || !slices.Contains([]string{noRetries, proportional, fixed500, withBudget, withWait}, b.name) {
-			continue
+	for _, b := range all {
+		if b.load == load && slices.Contains([]string{noRetries, proportional, fixed500, withBudget, withWait}, b.name) {
+			p.add(b.name, recovers(b.recovered()), func(second int) float64 {
+				return min(100, b.goodput(back+second-1, back+second+2)*100)
+			})
 		}
-		one := panel{name: b.name, verdict: recovers(b.recovered())}
-		for second := p.from; second <= p.to; second++ {
-			at := back + second
-			one.points = append(one.points, [2]float64{float64(second), min(100, b.goodput(at-1, at+2)*100)})
-		}
-		p.panels = append(p.panels, one)
 	}
 	return p.draw()
 }
 
-// drawOutage returns a panel with the load for each strategy.
-func drawOutage(results []*outage) string {
-	first := results[0]
-	seconds := int(first.duration.Seconds())
-	back := int(first.back().Seconds())
+// draw returns a panel with the load for each strategy.
+func (all outages) draw() string {
+	first := all[0]
+	seconds, back := int(first.duration.Seconds()), int(first.back().Seconds())
 	p := panels{
 		title: fmt.Sprintf("Service down for %d s at %.4g %% load", seconds, first.load*100),
 		unit:  "requests, in multiples of the usual number",
-		axis:  "seconds since the service is back",
 		from:  max(-seconds*3/2, 2-back), to: 3 * seconds, tick: max(1, seconds/2),
-		down: [2]float64{-float64(seconds), 0},
+		down: float64(seconds),
 	}
-	for _, o := range results {
-		one := panel{name: o.name, verdict: fmt.Sprintf("%.1f %% lost, %s", o.lostShare(), recovers(o.recovered()))}
-		for second := p.from; second <= p.to; second++ {
-			load := float64(o.requests.sum(back+second-1, back+second+2)) / 3 / o.rate()
-			p.most = max(p.most, load)
-			one.points = append(one.points, [2]float64{float64(second), load})
-		}
-		p.panels = append(p.panels, one)
+	for _, o := range all {
+		p.add(o.name, fmt.Sprintf("%.1f %% lost, %s", o.lostShare(), recovers(o.recovered())), func(second int) float64 {
+			return float64(o.requests.sum(back+second-1, back+second+2)) / 3 / o.rate()
+		})
 	}
 	return p.draw()
 }

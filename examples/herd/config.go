@@ -11,134 +11,44 @@ import (
 	"time"
 )
 
-// config is what the flags say.
+// config is what the flags say. A duration of zero, or no numbers, means what the scenario has by itself.
 type config struct {
-	scenario              string
-	contentionClients     []int
-	work                  time.Duration
-	repeats               int
-	outage                outageSetting
-	rates                 []float64
-	perSecond             float64
-	layers                int
-	capacity              int // of the amplification
-	blip                  setting
-	loads                 []float64 // of the blip, the fleet and the rules
-	processes, capacities []int     // of the fleet
-	ruled                 []int     // processes of the rules
-	crowd                 int       // clients of the Retry-After
-	initial               time.Duration
-	seed                  uint64
-	csv                   bool
-	svg                   string
+	scenario                          string
+	clients, processes, capacities    numbers[int]
+	loads, rates                      numbers[float64]
+	runs, perProcess, retries, layers int
+	perSecond                         float64
+	work, duration, after, answer     time.Duration
+	interval, maxInterval, restart    time.Duration
+	bound                             time.Duration // of the queue; 0 for none, or newestFirst
+	closed                            bool
+	seed                              uint64
+	csv                               bool
+	svg                               string
 }
 
-// runs reports whether c asks for a scenario.
-func (c *config) runs(scenario string) bool { return c.scenario == "all" || c.scenario == scenario }
-
-// middle returns the load that rules and charts show.
-func middle(loads []float64) float64 { return loads[len(loads)/2] }
+// back returns when the service is back, closing when the last operations begin.
+func (c *config) back() time.Duration    { return down + c.duration }
+func (c *config) closing() time.Duration { return c.back() + c.after }
 
 // errReported is returned for errors that the flag package has printed already.
 var errReported = errors.New("reported")
 
-// onlyFor holds the scenarios that a flag is for, if it is not for all, and those for which it takes a
-// single value.
-var onlyFor = map[string]struct{ scenarios, single string }{
-	"after":        {"outage", ""},
-	"answer":       {"outage blip fleet rules", ""},
-	"capacity":     {"fleet amplification", "amplification"},
-	"clients":      {"contention outage retry-after all", "outage retry-after"},
-	"closed":       {"outage", ""},
-	"duration":     {"outage blip fleet rules", ""},
-	"interval":     {"outage retry-after", ""},
-	"layers":       {"amplification", ""},
-	"load":         {"outage blip fleet rules", "outage rules"},
-	"max-interval": {"outage", ""},
-	"per-process":  {"outage", ""},
-	"per-second":   {"amplification", ""},
-	"processes":    {"blip fleet rules", "blip"},
-	"queue":        {"blip fleet rules", ""},
-	"rates":        {"amplification", ""},
-	"restart":      {"blip fleet rules", ""},
-	"retries":      {"blip fleet amplification", ""},
-	"runs":         {"contention all", ""},
-	"work":         {"contention", ""},
+// single holds the flags for which a scenario takes one number, and others several.
+var single = map[string]string{
+	"outage": "clients load", "amplification": "capacity", "blip": "processes", "rules": "load", "retry-after": "clients",
 }
 
 func parse(args []string, stderr io.Writer) (config, error) {
 	c := config{
-		contentionClients: []int{10, 20, 50, 100},
-		outage: outageSetting{clients: 2000, perProcess: 100, load: 0.8, duration: time.Minute, after: 30 * time.Minute,
-			answer: answerLatency, interval: 500 * time.Millisecond, most: time.Minute},
-		blip:       setting{processes: blipProcesses, stall: 10 * time.Second, answer: answerLatency, retries: retries},
-		loads:      []float64{0.7, 0.8, 0.9},
-		processes:  []int{1, 10, 100, 300, 1000},
-		capacities: []int{500, 0},
-		ruled:      []int{10, 100, 1000},
-		crowd:      10_000,
-		initial:    10 * time.Second,
+		clients:    numbers[int]{least: 1, most: 1_000_000},
+		processes:  numbers[int]{least: 1, most: 100_000},
+		capacities: numbers[int]{most: 1_000_000},
+		loads:      numbers[float64]{least: 0.01, most: 1},
+		rates:      numbers[float64]{most: 1},
 	}
-	for i := range 21 {
-		c.rates = append(c.rates, float64(i)/20)
-	}
-	flags := flag.NewFlagSet("herd", flag.ContinueOnError)
+	flags := c.flags()
 	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintln(stderr, "Herd simulates crowds of clients that retry, and counts the load on their server.")
-		flags.PrintDefaults()
-	}
-	var clients, processes, capacities []int
-	var loads []float64
-	duration := func(name, usage string, least time.Duration, targets ...*time.Duration) {
-		flags.Func(name, usage, func(s string) error {
-			d, err := time.ParseDuration(s)
-			if err == nil && d < least {
-				err = fmt.Errorf("less than %v", least)
-			}
-			for _, target := range targets {
-				*target = d
-			}
-			return err
-		})
-	}
-	flags.StringVar(&c.scenario, "scenario", "all", "`which` to simulate: "+strings.Join(names(), ", ")+" or all")
-	flags.Func("clients", "`numbers` of clients of the contention, separated by commas (default 10,20,50,100),\n"+
-		"or the one of the outage (2000) or the retry-after (10000)", list(&clients, number(1, 1_000_000)))
-	duration("work", "for how `long` a write occupies the row of the contention (default 0)", 0, &c.work)
-	flags.IntVar(&c.repeats, "runs", 100, "how many `runs` of the contention to take the mean of")
-	duration("duration", "for how `long` the service is down (default 1m in the outage, else 10s)", 100*time.Millisecond, &c.outage.duration, &c.blip.stall)
-	flags.Func("load", "`loads` before the service is down, as shares of its capacity, separated by commas\n"+
-		"(default 0.7,0.8,0.9), or the one of the outage or the rules (0.8)", list(&loads, share(0.01, 1)))
-	duration("answer", "how `long` an answer takes besides the queue (default 100ms)", 0, &c.outage.answer, &c.blip.answer)
-	duration("after", "for how `long` operations begin after the outage (default 30m)", time.Minute, &c.outage.after)
-	duration("interval", "InitialInterval: the `wait` in the outage (default 500ms), or of two strategies\n"+
-		"of the retry-after (10s)", time.Millisecond, &c.outage.interval, &c.initial)
-	duration("max-interval", "MaxInterval: the `wait` in the outage (default 1m)", time.Millisecond, &c.outage.most)
-	flags.Func("per-process", "`number` of clients of a process in the outage (default 100)", one(&c.outage.perProcess, number(1, 1_000_000)))
-	flags.BoolVar(&c.outage.closed, "closed", false, "in the outage, clients are workers: each begins an operation a second after its last\n"+
-		"has ended, and at no other time")
-	flags.Func("rates", "failure `rates` for the amplification, separated by commas\n"+
-		"(default from 0 to 1 in steps of 0.05)", list(&c.rates, share(0, 1)))
-	c.perSecond, c.layers = 10, 1
-	flags.Func("per-second", "`number` of operations in a second of the amplification (default 10)", one(&c.perSecond, share(0.001, 1e6)))
-	flags.Func("layers", "`number` of layers that retry in the amplification (default 1)", one(&c.layers, number(1, 5)))
-	flags.Func("processes", "`numbers` of processes, separated by commas, of the fleet (default 1,10,100,300,1000)\n"+
-		"or the rules (10,100,1000), or the one of the blip (10)", list(&processes, number(1, 100_000)))
-	flags.Func("capacity", "`capacities` of each process's budget in the fleet, separated by commas\n"+
-		"(default 500,0), or the one of the amplification (0); 0 sizes itself", list(&capacities, number(0, 1_000_000)))
-	flags.Func("retries", "`number` of retries of an operation in the blip, the fleet and the amplification\n"+
-		"(default 3)", one(&c.blip.retries, number(0, 100)))
-	duration("restart", "after how `long` each process of the blip starts anew (default never)", time.Second, &c.blip.restart)
-	flags.Func("queue", "of the blip's service: `fifo` works through all of it in order, lifo takes the\n"+
-		"newest first, and a duration refuses what would wait for longer (default fifo)", c.queue)
-	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
-	flags.BoolVar(&c.csv, "csv", false, "print the results, and nothing else, of the contention as\n"+
-		"clients,time,calls,algorithm, the time in ms, or of the fleet as processes,capacity,load,\n"+
-		"recovered,goodput, the recovery in seconds, empty if it takes more than 300")
-	flags.StringVar(&c.svg, "svg", "", "write a chart to this `file`: of the time by clients (contention), of the requests over\n"+
-		"time (outage), of the operations that fail by failure rate (amplification), of the goodput\n"+
-		"over time (blip) or of the recovery by processes (fleet)")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return c, err
 	} else if err != nil {
@@ -150,121 +60,112 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	if c.scenario != "all" && !slices.Contains(names(), c.scenario) {
 		return c, fmt.Errorf("-scenario %q is not %s or all", c.scenario, strings.Join(names(), ", "))
 	}
+	if c.runs < 1 || c.perProcess < 1 || c.perSecond <= 0 {
+		return c, errors.New("-runs, -per-process and -per-second must be above zero")
+	}
 	var err error
 	flags.Visit(func(f *flag.Flag) {
-		only, ok := onlyFor[f.Name]
-		several := map[string]int{"clients": len(clients), "processes": len(processes), "capacity": len(capacities), "load": len(loads)}
-		switch {
-		case ok && !slices.Contains(strings.Fields(only.scenarios), c.scenario):
-			err = fmt.Errorf("-%s is for %s, not for -scenario %s", f.Name, strings.ReplaceAll(only.scenarios, " ", ", "), c.scenario)
-		case several[f.Name] > 1 && slices.Contains(strings.Fields(only.single), c.scenario):
+		scenarios, _, only := strings.Cut(f.Usage, ": ")
+		switch value := f.Value.String(); {
+		case only && !slices.Contains(strings.Split(scenarios, ", "), c.scenario):
+			err = fmt.Errorf("-%s is for %s, not for -scenario %s", f.Name, scenarios, c.scenario)
+		case strings.HasPrefix(value, "-"):
+			err = fmt.Errorf("-%s %s is below zero", f.Name, value)
+		case strings.Contains(value, ",") && slices.Contains(strings.Fields(single[c.scenario]), f.Name):
 			err = fmt.Errorf("-%s takes one number for -scenario %s", f.Name, c.scenario)
 		}
 	})
-	if err != nil {
-		return c, err
+	if c.svg != "" && (c.scenario == "contention" && len(c.clients.values) == 1 || c.scenario == "fleet" && len(c.processes.values) == 1) {
+		err = errors.New("-svg needs at least two numbers of clients or processes")
 	}
-	if clients != nil {
-		c.contentionClients, c.outage.clients, c.crowd = clients, clients[0], clients[0]
-	}
-	if processes != nil {
-		c.processes, c.ruled, c.blip.processes = processes, processes, processes[0]
-	}
-	if capacities != nil {
-		c.capacities, c.capacity = capacities, capacities[0]
-	}
-	if loads != nil {
-		c.loads, c.outage.load = loads, loads[0]
-	}
-	return c, c.check()
+	return c, err
 }
 
-func names() (all []string) {
-	for _, s := range scenarios() {
-		all = append(all, s.name)
-	}
-	return all
+// flags returns the flags. The usage of one that is not for all scenarios starts with those that it is
+// for, and a colon.
+func (c *config) flags() *flag.FlagSet {
+	flags := flag.NewFlagSet("herd", flag.ContinueOnError)
+	flags.StringVar(&c.scenario, "scenario", "all", "`which` to simulate ("+strings.Join(names(), ", ")+" or all)")
+	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
+	flags.Var(&c.clients, "clients", "contention, outage, retry-after: `numbers` of clients, separated by commas\n"+
+		"(default 10,20,50,100), or the one of the outage (2000) or the retry-after (10000)")
+	flags.DurationVar(&c.work, "work", 0, "contention: for how `long` a write occupies the row")
+	flags.IntVar(&c.runs, "runs", 100, "contention: how many `runs` to take the mean of")
+	flags.DurationVar(&c.duration, "duration", 0, "outage, blip, fleet, rules: for how `long` the service is down\n"+
+		"(default 1m in the outage, else 10s)")
+	flags.Var(&c.loads, "load", "outage, blip, fleet, rules: `loads` before the service is down, as shares of its capacity,\n"+
+		"separated by commas (default 0.7,0.8,0.9), or the one of the outage or the rules (0.8)")
+	flags.DurationVar(&c.answer, "answer", 100*time.Millisecond, "outage, blip, fleet, rules: how `long` an answer takes besides the queue")
+	flags.DurationVar(&c.after, "after", 0, "outage: for how `long` operations begin after it (default 30m)")
+	flags.DurationVar(&c.interval, "interval", 0, "outage, retry-after: InitialInterval: the `wait` in the outage (default 500ms), or of two\n"+
+		"strategies of the retry-after (10s)")
+	flags.DurationVar(&c.maxInterval, "max-interval", time.Minute, "outage: MaxInterval, the longest `wait`")
+	flags.IntVar(&c.perProcess, "per-process", 100, "outage: `number` of clients of a process")
+	flags.BoolVar(&c.closed, "closed", false, "outage: clients are workers: each begins an operation a second after its last has ended,\n"+
+		"and at no other time")
+	flags.Var(&c.rates, "rates", "amplification: failure `rates`, separated by commas (default from 0 to 1 in steps of 0.05)")
+	flags.Float64Var(&c.perSecond, "per-second", 10, "amplification: `number` of operations in a second")
+	flags.IntVar(&c.layers, "layers", 1, "amplification: `number` of layers that retry")
+	flags.Var(&c.processes, "processes", "blip, fleet, rules: `numbers` of processes, separated by commas\n"+
+		"(default 1,10,100,300,1000), or of the rules (10,100,1000), or the one of the blip (10)")
+	flags.Var(&c.capacities, "capacity", "amplification, fleet: `capacities` of each process's budget, separated by commas\n"+
+		"(default 500,0), or the one of the amplification (0); 0 sizes itself")
+	flags.IntVar(&c.retries, "retries", 3, "amplification, blip, fleet, rules: `number` of retries of an operation")
+	flags.DurationVar(&c.restart, "restart", 0, "blip, fleet, rules: after how `long` each process starts anew (default never)")
+	flags.Func("queue", "blip, fleet, rules: `fifo` works through the service's queue in order, lifo takes the newest\n"+
+		"first, and a duration refuses what would wait for longer (default fifo)", c.setQueue)
+	flags.BoolVar(&c.csv, "csv", false, "contention, fleet: print the results, and nothing else, as clients,time,calls,algorithm, the\n"+
+		"time in ms, or as processes,capacity,load,recovered,goodput, the recovery in seconds, empty\n"+
+		"if it takes more than 300")
+	flags.StringVar(&c.svg, "svg", "", "contention, outage, amplification, blip, fleet: write a chart to this `file`, of the time by\n"+
+		"clients, the requests over time, the operations that fail by failure rate, the goodput over\n"+
+		"time, or the recovery by processes")
+	return flags
 }
 
-func (c *config) queue(s string) (err error) {
+func (c *config) setQueue(s string) (err error) {
 	switch s {
 	case "fifo":
-		c.blip.bound = 0
+		c.bound = 0
 	case "lifo":
-		c.blip.bound = newestFirst
+		c.bound = newestFirst
 	default:
-		if c.blip.bound, err = time.ParseDuration(s); err == nil && c.blip.bound <= 0 {
+		if c.bound, err = time.ParseDuration(s); err == nil && c.bound <= 0 {
 			err = errors.New("not above zero")
 		}
 	}
 	return err
 }
 
-// check checks what no flag can by itself.
-func (c *config) check() error {
-	if slices.Max(c.contentionClients) > 1000 && c.runs("contention") {
-		return fmt.Errorf("-clients %d: the contention takes 1000 at most", slices.Max(c.contentionClients))
+// numbers is a flag of numbers from least to most, separated by commas. It sorts them.
+type numbers[T int | float64] struct {
+	values      []T
+	least, most T
+}
+
+func (n *numbers[T]) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(n.values), " ", ","), "[]")
+}
+
+func (n *numbers[T]) Set(s string) error {
+	n.values = nil
+	for _, field := range strings.Split(s, ",") {
+		f, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
+		v := T(f)
+		if err != nil || float64(v) != f || v < n.least || v > n.most {
+			return fmt.Errorf("%q is not a number from %v to %v", field, n.least, n.most)
+		}
+		n.values = append(n.values, v)
 	}
-	if c.repeats < 1 || c.repeats > 100_000 {
-		return fmt.Errorf("-runs %d is not from 1 to 100000", c.repeats)
-	}
-	if c.csv && c.scenario == "all" {
-		c.scenario = "contention" // the only one that is printed
-	}
-	if c.csv && !slices.Contains([]string{"contention", "fleet"}, c.scenario) {
-		return fmt.Errorf("-csv is for contention and fleet, not for -scenario %s", c.scenario)
-	}
-	switch {
-	case c.svg == "":
-	case !slices.Contains([]string{"contention", "outage", "amplification", "blip", "fleet"}, c.scenario):
-		return fmt.Errorf("there is no chart of -scenario %s", c.scenario)
-	case c.scenario == "contention" && len(c.contentionClients) < 2, c.scenario == "fleet" && len(c.processes) < 2:
-		return errors.New("-svg needs at least two numbers of clients or processes")
-	}
+	slices.Sort(n.values)
+	n.values = slices.Compact(n.values)
 	return nil
 }
 
-// one returns a parser of a single value.
-func one[T any](target *T, parse func(string) (T, error)) func(string) error {
-	return func(s string) (err error) {
-		*target, err = parse(s)
-		return err
+// or returns the numbers that were given, or others.
+func (n *numbers[T]) or(others ...T) []T {
+	if n.values == nil {
+		return others
 	}
-}
-
-// list returns a parser of values that are separated by commas.
-func list[T any](target *[]T, parse func(string) (T, error)) func(string) error {
-	return func(s string) error {
-		*target = nil
-		for _, field := range strings.Split(s, ",") {
-			v, err := parse(strings.TrimSpace(field))
-			if err != nil {
-				return err
-			}
-			*target = append(*target, v)
-		}
-		return nil
-	}
-}
-
-// number returns a parser of whole numbers from least to most.
-func number(least, most int) func(string) (int, error) {
-	return func(s string) (int, error) {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < least || n > most {
-			return 0, fmt.Errorf("%q is not a number from %d to %d", s, least, most)
-		}
-		return n, nil
-	}
-}
-
-// share returns a parser of numbers from least to most.
-func share(least, most float64) func(string) (float64, error) {
-	return func(s string) (float64, error) {
-		v, err := strconv.ParseFloat(s, 64)
-		if err != nil || !(v >= least && v <= most) {
-			return 0, fmt.Errorf("%q is not a number from %g to %g", s, least, most)
-		}
-		return v, nil
-	}
+	return n.values
 }

@@ -18,25 +18,30 @@ const (
 	limit     = 2 * time.Second
 )
 
-// competitor is a strategy for the contention, with its name in the CSV: that of the published
-// figures, where they have it. A strategy without one is left out of the CSV and the charts.
-type competitor struct {
-	published string
-	strategy
+// published holds the names of strategies in the CSV: those of the published figures, where they have
+// one. The CSV and the chart leave out what is not here.
+var published = map[string]string{
+	zeroBackOff:  "None",
+	noJitter:     "Exponential",
+	proportional: "Proportional",
+	additive:     "Additive",
+	equalJitter:  "EqualJitter",
+	fullJitter:   "FullJitter",
+	decorrelated: "Decorr",
 }
 
-func competitors() []competitor {
-	return []competitor{
-		{"None", strategy{name: zeroBackOff, policy: immediate}},
+func contentionStrategies() []strategy {
+	return []strategy{
+		{name: zeroBackOff, policy: immediate},
 		// The published program counts attempts from 1, so that its first interval is the base, doubled.
-		{"Exponential", strategy{name: noJitter, policy: doubling(backoff.NoJitter, 2*base)}},
-		{"Proportional", strategy{name: proportional, policy: doubling(backoff.ProportionalJitter, 2*base)}},
-		{"Additive", strategy{name: additive, policy: doubling(backoff.AdditiveJitter, 2*base)}},
-		{"EqualJitter", strategy{name: equalJitter, policy: doubling(backoff.EqualJitter, 2*base)}},
-		{"FullJitter", strategy{name: fullJitter, policy: doubling(backoff.FullJitter, 2*base)}},
+		{name: noJitter, policy: doubling(backoff.NoJitter, 2*base)},
+		{name: proportional, policy: doubling(backoff.ProportionalJitter, 2*base)},
+		{name: additive, policy: doubling(backoff.AdditiveJitter, 2*base)},
+		{name: equalJitter, policy: doubling(backoff.EqualJitter, 2*base)},
+		{name: fullJitter, policy: doubling(backoff.FullJitter, 2*base)},
 		// Its decorrelated jitter starts with the base itself as the previous wait.
-		{"Decorr", strategy{name: decorrelated, policy: doubling(backoff.DecorrelatedJitter, base)}},
-		{"", strategy{name: noRetries, policy: never}},
+		{name: decorrelated, policy: doubling(backoff.DecorrelatedJitter, base)},
+		{name: noRetries, policy: never},
 	}
 }
 
@@ -49,144 +54,110 @@ func doubling(jitter backoff.Jitter, initial time.Duration) policyFunc {
 		backoff.WithJitter(jitter))
 }
 
-// step says what a client's next event is.
-type step uint8
-
-const (
-	readArrives  step = iota // at the server
-	readReturns              // to the client, with the row's version
-	writeArrives             // at the server
-	writeEnds                // at the server, which takes it only if the version is still the row's
-	writeReturns             // to the client
-)
-
-type writer struct {
-	step    step
-	written bool
-	version int // as read
-	policy  backoff.BackOff
-}
-
-// contend lets clients update one row, which each write occupies for work. It returns the time at which the last of them ends, the
-// number of writes that reached the server, and how many of the clients have updated the row.
+// contend lets clients update one row, which each write occupies for work. It returns the time at which
+// the last of them ends, the number of writes that reached the server, and how many of the clients have
+// updated the row.
 func contend(clients int, work time.Duration, s strategy, random *rand.Rand) (done time.Duration, calls, updates int) {
-	hop := func() time.Duration { return normal(random, hopMean, hopSpread) }
-	clock := &simClock{}
-	queue := &wheel[*writer]{}
-	for range clients {
-		w := &writer{policy: s.policy(clock, random)}
-		w.policy.Reset()
-		queue.push(hop(), w)
+	sim := &simulation{}
+	after := func(wait time.Duration, f func()) { // and a message
+		sim.schedule(sim.clock.now+wait+normal(random, hopMean, hopSpread), f)
 	}
 	version := 0
 	var idle time.Duration // when the row is done with the writes so far
-	for {
-		at, w, ok := queue.pop()
-		if !ok {
-			return clock.now, calls, version
+	for range clients {
+		policy := s.policy(&sim.clock, random)
+		policy.Reset()
+		var read, write func()
+		seen, written := 0, false
+		retry := func() {
+			if written {
+				return
+			}
+			if wait := policy.NextBackOff(); wait >= 0 {
+				after(wait, read)
+			}
 		}
-		clock.now = at
-		switch w.step {
-		case readArrives:
-			w.version, w.step = version, readReturns
-		case readReturns:
-			w.step = writeArrives
-		case writeArrives:
+		read = func() {
+			seen = version
+			after(0, func() { after(0, write) })
+		}
+		write = func() {
 			calls++
-			w.step = writeEnds
-			idle = max(idle, at) + work
-			queue.push(idle, w)
-			continue
-		case writeEnds:
-			w.written, w.step = w.version == version, writeReturns
-			if w.written {
-				version++
-			}
-		case writeReturns:
-			if w.written {
-				continue
-			}
-			wait := w.policy.NextBackOff()
-			if wait < 0 {
-				continue
-			}
-			at += wait
-			w.step = readArrives
+			idle = max(idle, sim.clock.now) + work
+			sim.schedule(idle, func() {
+				if written = seen == version; written {
+					version++
+				}
+				after(0, retry)
+			})
 		}
-		queue.push(at+hop(), w)
+		after(0, read)
 	}
+	sim.run()
+	return sim.clock.now, calls, version
 }
 
 // contention is what the runs of one strategy come to.
 type contention struct {
-	competitor
+	strategy
 	clients     int
 	time, calls float64 // means; the time in milliseconds
 }
 
-// runContention returns a row for each number of clients and each strategy. A run's random numbers
-// depend on the seed, the strategy, the number of clients and the run, not on what else runs.
-func runContention(c config) []contention {
-	clients, runs := c.contentionClients, c.repeats
-	var rows []contention
-	strategies := competitors()
-	for _, n := range clients {
+// contentions holds the results of all strategies for each number of clients.
+type contentions struct {
+	config
+	rows []contention
+}
+
+// runContention simulates each strategy with each number of clients. A run's random numbers depend on
+// the seed, the strategy, the number of clients and the run, not on what else runs.
+func runContention(c config) contentions {
+	all, strategies := contentions{config: c}, contentionStrategies()
+	for _, n := range c.clients.or(10, 20, 50, 100) {
 		for _, s := range strategies {
-			rows = append(rows, contention{competitor: s, clients: n})
+			all.rows = append(all.rows, contention{strategy: s, clients: n})
 		}
 	}
 	type outcome struct {
 		done  time.Duration
 		calls int
 	}
-	outcomes := make([]outcome, len(rows)*runs)
+	outcomes := make([]outcome, len(all.rows)*c.runs)
 	parallel(len(outcomes), func(i int) {
-		row := rows[i/runs]
-		strategy, run := i/runs%len(strategies), i%runs
+		row := all.rows[i/c.runs]
+		strategy, run := i/c.runs%len(strategies), i%c.runs
 		stream := uint64(strategy)<<56 | uint64(row.clients)<<32 | uint64(run)
-		random := rand.New(rand.NewPCG(c.seed, stream))
 		o := &outcomes[i]
-		o.done, o.calls, _ = contend(row.clients, c.work, row.strategy, random)
+		o.done, o.calls, _ = contend(row.clients, c.work, row.strategy, rand.New(rand.NewPCG(c.seed, stream)))
 	})
 	for i, o := range outcomes {
-		rows[i/runs].time += o.done.Seconds() * 1000 / float64(runs)
-		rows[i/runs].calls += float64(o.calls) / float64(runs)
+		row := &all.rows[i/c.runs]
+		row.time += o.done.Seconds() * 1000 / float64(c.runs)
+		row.calls += float64(o.calls) / float64(c.runs)
 	}
-	return rows
+	return all
 }
 
-// writeContention prints one table for the calls and one for the times, with a column for each
-// number of clients.
-func writeContention(w io.Writer, rows []contention, runs int) {
-	fmt.Fprintf(w, "Contention: clients that update one row, mean of runs: %d\n\n", runs)
-	writePivot(w, "calls by clients", rows, func(r contention) string { return fmt.Sprintf("%.0f", r.calls) })
-	writePivot(w, "time (s) by clients", rows, func(r contention) string { return fmt.Sprintf("%.2f", r.time/1000) })
+// table prints one table for the calls and one for the times, with a column for each number of clients.
+func (all contentions) table(w io.Writer) {
+	fmt.Fprintf(w, "Contention: clients that update one row, mean of runs: %d\n\n", all.runs)
+	calls, times := []string{"calls by clients"}, []string{"time (s) by clients"}
+	strategies := len(contentionStrategies())
+	for i := 0; i < len(all.rows); i += strategies {
+		calls = append(calls, strconv.Itoa(all.rows[i].clients))
+		times = append(times, strconv.Itoa(all.rows[i].clients))
+	}
+	writeStrategies(w, [][]string{calls}, strategies, all.rows, func(r contention) []string { return []string{fmt.Sprintf("%.0f", r.calls)} })
+	writeStrategies(w, [][]string{times}, strategies, all.rows, func(r contention) []string { return []string{fmt.Sprintf("%.2f", r.time/1000)} })
 }
 
-func writePivot(w io.Writer, title string, rows []contention, cell func(contention) string) {
-	strategies := len(competitors())
-	head := []string{title}
-	for i := 0; i < len(rows); i += strategies {
-		head = append(head, strconv.Itoa(rows[i].clients))
-	}
-	table := [][]string{head}
-	for s := range strategies {
-		row := []string{rows[s].label()}
-		for i := s; i < len(rows); i += strategies {
-			row = append(row, cell(rows[i]))
-		}
-		table = append(table, row)
-	}
-	writeTable(w, table)
-}
-
-// writeContentionCSV uses the columns and names of the published figures.
-func writeContentionCSV(w io.Writer, rows []contention) {
+// csv uses the columns and names of the published figures.
+func (all contentions) csv(w io.Writer) {
 	fmt.Fprintln(w, "clients,time,calls,algorithm")
-	for _, r := range rows {
-		if r.published == "" {
-			continue
+	for _, r := range all.rows {
+		if name, ok := published[r.name]; ok {
+			fmt.Fprintf(w, "%d,%.0f,%.1f,%s\n", r.clients, r.time, r.calls, name)
 		}
-		fmt.Fprintf(w, "%d,%.0f,%.1f,%s\n", r.clients, r.time, r.calls, r.published)
 	}
 }

@@ -15,10 +15,10 @@ import (
 // The published program's own figures scatter by 7 % in time and 2 % in calls at 100 runs; these are
 // the means of fewer.
 func TestContentionPublished(t *testing.T) {
-	const runs, calls, duration = 25, 0.05, 0.15
+	const calls, duration = 0.05, 0.15
 	ours := map[string]contention{}
-	for _, r := range runContention(config{contentionClients: []int{10, 20, 100}, repeats: runs, seed: 1}) {
-		ours[strconv.Itoa(r.clients)+r.published] = r
+	for _, r := range runContention(settings(t, "-scenario contention -clients 10,20,100 -runs 25")).rows {
+		ours[strconv.Itoa(r.clients)+published[r.name]] = r
 	}
 	f, err := os.Open("testdata/aws-jitter-simulation.csv")
 	require.NoError(t, err)
@@ -44,8 +44,8 @@ func TestContentionPublished(t *testing.T) {
 
 // A client on its own reads and writes once, in four messages.
 func TestNoContention(t *testing.T) {
-	for _, c := range competitors() {
-		done, calls, updates := contend(1, 0, c.strategy, rand.New(rand.NewPCG(1, 2)))
+	for _, c := range contentionStrategies() {
+		done, calls, updates := contend(1, 0, c, rand.New(rand.NewPCG(1, 2)))
 		require.Equal(t, 1, calls, c.name)
 		require.Equal(t, 1, updates, c.name)
 		require.InDelta(t, 4*hopMean, done, float64(4*4*hopSpread), c.name)
@@ -53,8 +53,8 @@ func TestNoContention(t *testing.T) {
 }
 
 func TestContentionUpdates(t *testing.T) {
-	for _, c := range competitors() {
-		_, calls, updates := contend(30, 0, c.strategy, rand.New(rand.NewPCG(1, 2)))
+	for _, c := range contentionStrategies() {
+		_, calls, updates := contend(30, 0, c, rand.New(rand.NewPCG(1, 2)))
 		if c.name == noRetries {
 			require.Equal(t, 30, calls)
 			require.Less(t, updates, 5)
@@ -67,6 +67,6 @@ func TestContentionUpdates(t *testing.T) {
 
 // Writes that take work end one after the other.
 func TestContentionWork(t *testing.T) {
-	done, calls, _ := contend(10, time.Second, competitors()[0].strategy, rand.New(rand.NewPCG(1, 2)))
+	done, calls, _ := contend(10, time.Second, contentionStrategies()[0], rand.New(rand.NewPCG(1, 2)))
 	require.GreaterOrEqual(t, done, time.Duration(calls)*time.Second)
 }

@@ -10,29 +10,22 @@ import (
 	"example.com/backoff"
 )
 
-// simClock is the simulated time, counted from an arbitrary moment.
-type simClock struct{ now time.Duration }
-
-func (c *simClock) Now() time.Time { return time.Unix(0, 0).Add(c.now) }
-
-func (c *simClock) second() int { return int(c.now / time.Second) }
-
 // crowd simulates the clients of a service. Each operation is a loop of the library in a coroutine of
 // its own, so that what the loops do with errors, budgets and waits is what they really do. It sends a
 // request, learns how it ended, and either ends itself or waits and sends it again.
 type crowd struct {
+	simulation
 	strategy
 	history
-	clock     simClock
 	random    *rand.Rand
 	processes []decorator
-	queue     events[*operation]
+	last      time.Duration // no operation goes on for longer
 
 	// serve is called for each request, and returns the time until its client learns the outcome.
 	serve func(*operation) (time.Duration, error)
 }
 
-// operation is an operation that waits in the queue for its next event, or a function to call.
+// operation is an operation that waits for its next event.
 type operation struct {
 	// resume lets the loop go on until it waits, for the time that it returns, or has an attempt to
 	// make, for which it returns attempt. It reports false once the loop has ended.
@@ -40,16 +33,14 @@ type operation struct {
 	stop   func() // ends the loop as it stands
 	err    error  // of the last attempt, then of the loop
 	begun  time.Duration
-	due    time.Duration // its next event; others in the queue are void
+	due    time.Duration // its next event; others are void
 	ended  func()        // called at the end, if it is set
-	call   func()        // to be called; if it is set, nothing else is
 }
 
 const attempt time.Duration = -1
 
 func newCrowd(s strategy, processes int, seed uint64) *crowd {
-	c := &crowd{strategy: s, random: rand.New(rand.NewPCG(seed, 1)), queue: &wheel[*operation]{}}
-	c.processes = make([]decorator, processes)
+	c := &crowd{strategy: s, random: rand.New(rand.NewPCG(seed, 1)), processes: make([]decorator, processes)}
 	for process := range c.processes {
 		c.restart(process)
 	}
@@ -65,13 +56,19 @@ func (c *crowd) restart(process int) {
 	}
 }
 
-// schedule has f called at a time.
-func (c *crowd) schedule(at time.Duration, f func()) { c.push(at, &operation{call: f}) }
-
 // push sets the next event of op.
 func (c *crowd) push(at time.Duration, op *operation) {
 	op.due = at
-	c.queue.push(at, op)
+	c.schedule(at, func() {
+		switch {
+		case at != op.due:
+		case at > c.last:
+			op.stop()
+			c.end(op)
+		default:
+			c.resume(op)
+		}
+	})
 }
 
 // arrivals has f called at random times, rate times a second on average, until the end.
@@ -93,7 +90,7 @@ func (c *crowd) arrivals(random *rand.Rand, rate float64, end time.Duration, f f
 
 // begin starts an operation now, in a process. It calls ended, if that is not nil, at its end.
 func (c *crowd) begin(process int, ended func()) {
-	c.begun.add(c.clock.second())
+	c.begun.add(c.clock.second(), 1)
 	policy := c.processes[process](c.policy(&c.clock, c.random))
 	op := &operation{begun: c.clock.now, ended: ended}
 	op.resume, op.stop = iter.Pull(func(yield func(time.Duration) bool) {
@@ -142,7 +139,7 @@ func (c *crowd) resume(op *operation) {
 		return
 	}
 	if wait == attempt {
-		c.requests.add(c.clock.second())
+		c.requests.add(c.clock.second(), 1)
 		wait, op.err = c.serve(op)
 	}
 	c.push(c.clock.now+wait, op)
@@ -150,35 +147,20 @@ func (c *crowd) resume(op *operation) {
 
 func (c *crowd) end(op *operation) {
 	if op.err == nil {
-		c.good.add(c.clock.second())
+		c.good.add(c.clock.second(), 1)
 	} else {
 		c.lost++
 	}
-	c.slowest = max(c.slowest, c.clock.now-op.begun)
+	c.slowest = max(c.slowest, min(c.clock.now, c.last)-op.begun)
 	if op.ended != nil {
 		op.ended()
 	}
 }
 
-// run goes from event to event until the end. Operations that have not ended then are lost.
-func (c *crowd) run(end time.Duration) {
-	for {
-		at, op, ok := c.queue.pop()
-		switch {
-		case !ok:
-			return
-		case at != op.due:
-		case at > end && op.call == nil:
-			op.stop()
-			c.end(op)
-		case op.call != nil:
-			c.clock.now = at
-			op.call()
-		default:
-			c.clock.now = at
-			c.resume(op)
-		}
-	}
+// runUntil runs the simulation. Operations that have not ended by the end are lost.
+func (c *crowd) runUntil(end time.Duration) {
+	c.last = end
+	c.run()
 }
 
 // history counts what happens in each second.
@@ -269,12 +251,12 @@ func (l *limiter) accepts(now time.Duration) bool {
 // counts is a number of events for each stretch of time, all of the same length.
 type counts []int
 
-// add counts an event in stretch i.
-func (c *counts) add(i int) {
+// add counts n events in stretch i.
+func (c *counts) add(i, n int) {
 	for len(*c) <= i {
 		*c = append(*c, 0)
 	}
-	(*c)[i]++
+	(*c)[i] += n
 }
 
 // sum returns the events of the stretches from first to before end.
@@ -284,9 +266,6 @@ func (c counts) sum(first, end int) (total int) {
 	}
 	return total
 }
-
-// at returns the events of stretch i.
-func (c counts) at(i int) int { return c.sum(i, i+1) }
 
 // total returns all events.
 func (c counts) total() int { return c.sum(0, len(c)) }

@@ -4,41 +4,37 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"example.com/backoff"
 )
 
-// fleets are the result without retries for each load, and that of each number of processes and
-// Capacity for each load.
+// fleets are the results without retries, and those of each number of processes and Capacity, for each load.
 type fleets struct {
 	without []*blip
 	rows    []fleet
 }
 
 type fleet struct {
-	processes, capacity int
-	blips               []*blip
+	*blip
+	capacity int
 }
 
 func runFleet(c config) fleets {
-	loads := len(c.loads)
-	all := fleets{without: make([]*blip, loads)}
-	for _, n := range c.processes {
-		for _, capacity := range c.capacities {
-			all.rows = append(all.rows, fleet{n, capacity, make([]*blip, loads)})
-		}
-	}
-	parallel((1+len(all.rows))*loads, func(i int) {
-		s := c.blip
-		s.load = c.loads[i%loads]
-		if i < loads {
-			all.without[i] = simulateBlip(strategy{policy: never}, s, c.seed)
+	loads := c.blipLoads()
+	all := fleets{without: make([]*blip, len(loads))}
+	processes, capacities := c.processes.or(1, 10, 100, 300, 1000), c.capacities.or(500, 0)
+	all.rows = make([]fleet, len(processes)*len(capacities)*len(loads))
+	parallel(len(loads)+len(all.rows), func(i int) {
+		load := loads[i%len(loads)]
+		if i < len(loads) {
+			all.without[i] = simulateBlip(strategy{policy: never}, c, blipProcesses, load)
 			return
 		}
-		f := all.rows[i/loads-1]
-		s.processes = f.processes
-		f.blips[i%loads] = simulateBlip(strategy{policy: jittered(s.retries, backoff.FullJitter),
-			process: budget(f.capacity, 0, backoff.WithBudget)}, s, c.seed)
+		i -= len(loads)
+		n, capacity := processes[i/len(loads)/len(capacities)], capacities[i/len(loads)%len(capacities)]
+		s := strategy{policy: jittered(c.retries, backoff.FullJitter), process: budget(capacity, 0, backoff.WithBudget)}
+		all.rows[i] = fleet{simulateBlip(s, c, n, load), capacity}
 	})
 	return all
 }
@@ -47,19 +43,23 @@ func runFleet(c config) fleets {
 func (all fleets) cells() [][]string {
 	rows := [][]string{{"processes", "capacity", "load", "recovered", "goodput"}}
 	for _, f := range all.rows {
-		for _, b := range f.blips {
-			recovered := ""
-			if after, ok := b.recovered(); ok {
-				recovered = strconv.Itoa(after)
-			}
-			rows = append(rows, []string{strconv.Itoa(f.processes), strconv.Itoa(f.capacity), fmt.Sprintf("%g", b.load),
-				recovered, fmt.Sprintf("%.3f", b.last())})
+		recovered := ""
+		if after, ok := f.recovered(); ok {
+			recovered = strconv.Itoa(after)
 		}
+		rows = append(rows, []string{strconv.Itoa(f.processes), strconv.Itoa(f.capacity), fmt.Sprintf("%g", f.load),
+			recovered, fmt.Sprintf("%.3f", f.last())})
 	}
 	return rows
 }
 
-func writeFleet(w io.Writer, all fleets) {
+func (all fleets) csv(w io.Writer) {
+	for _, row := range all.cells() {
+		fmt.Fprintln(w, strings.Join(row, ","))
+	}
+}
+
+func (all fleets) table(w io.Writer) {
 	fmt.Fprintf(w, "Fleet: the blip with a budget in each process; when the service recovers, in s, if it does in %g\n\n", blipAfter.Seconds())
 	for _, b := range all.without {
 		fmt.Fprintf(w, "no retries, %.4g %% load: %s\n", b.load*100, verdict(b.recovered()))

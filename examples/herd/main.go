@@ -97,104 +97,69 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "herd:", err)
 		return 2
 	}
-	if c.svg != "" { // see that it can be written, before the work
-		f, err := os.OpenFile(c.svg, os.O_WRONLY|os.O_CREATE, 0o666)
-		if err != nil {
-			fmt.Fprintln(stderr, "herd:", err)
-			return 1
-		}
-		f.Close()
-	}
-	out := bufio.NewWriter(stdout)
-	picture := ""
-	for _, s := range scenarios() {
-		if !c.runs(s.name) {
-			continue
-		}
-		r := s.run(c)
-		if c.csv {
-			r.csv(out)
-		} else {
-			r.table(out)
-		}
-		out.Flush()
-		if c.svg != "" {
-			picture = r.draw()
-		}
-	}
-	if err := out.Flush(); err != nil {
-		fmt.Fprintln(stderr, "herd:", err)
-		return 1
-	}
-	if c.svg == "" {
-		return 0
-	}
-	if err := os.WriteFile(c.svg, []byte(picture), 0o666); err != nil {
+	if err := simulate(c, stdout); err != nil {
 		fmt.Fprintln(stderr, "herd:", err)
 		return 1
 	}
 	return 0
 }
 
-// scenario is a simulation.
-type scenario struct {
-	name string
-	run  func(config) results
-}
-
-// results are what a scenario prints and draws. Some have no CSV or no chart.
-type results struct {
-	table, csv func(io.Writer)
-	draw       func() string
-}
-
-// scenarios returns the simulations, in the order in which they run.
-func scenarios() []scenario {
-	return []scenario{
-		{"contention", func(c config) results {
-			rows := runContention(c)
-			return results{
-				table: func(w io.Writer) { writeContention(w, rows, c.repeats) },
-				csv:   func(w io.Writer) { writeContentionCSV(w, rows) },
-				draw:  func() string { return drawContention(rows) },
-			}
-		}},
-		{"outage", func(c config) results {
-			all := runOutage(c)
-			return results{
-				table: func(w io.Writer) { writeOutage(w, all) },
-				draw:  func() string { return drawOutage(all) },
-			}
-		}},
-		{"amplification", func(c config) results {
-			rows := runAmplification(c)
-			return results{
-				table: func(w io.Writer) { writeAmplification(w, rows, c) },
-				draw:  func() string { return drawAmplification(rows) },
-			}
-		}},
-		{"blip", func(c config) results {
-			all := runBlip(c)
-			return results{
-				table: func(w io.Writer) { writeBlip(w, all, c.loads) },
-				draw:  func() string { return drawBlip(all, middle(c.loads)) },
-			}
-		}},
-		{"fleet", func(c config) results {
-			all := runFleet(c)
-			return results{
-				table: func(w io.Writer) { writeFleet(w, all) },
-				csv:   func(w io.Writer) { writeCSV(w, all.cells()) },
-				draw:  func() string { return drawFleet(all, c.loads) },
-			}
-		}},
-		{"rules", func(c config) results {
-			all := runRules(c)
-			return results{table: func(w io.Writer) { writeRules(w, all, c) }}
-		}},
-		{"retry-after", func(c config) results {
-			all := runRetryAfter(c)
-			return results{table: func(w io.Writer) { writeRetryAfter(w, all, c.crowd) }}
-		}},
+// simulate runs the scenarios, and writes what they come to.
+func simulate(c config, stdout io.Writer) error {
+	if c.svg != "" { // see that it can be written, before the work
+		f, err := os.OpenFile(c.svg, os.O_WRONLY|os.O_CREATE, 0o666)
+		if err != nil {
+			return err
+		}
+		f.Close()
 	}
+	out := bufio.NewWriter(stdout)
+	picture := ""
+	for _, s := range scenarios {
+		if c.scenario != "all" && c.scenario != s.name {
+			continue
+		}
+		result := s.run(c)
+		if c.csv {
+			result.(csvWriter).csv(out)
+		} else {
+			result.table(out)
+		}
+		out.Flush()
+		if c.svg != "" {
+			picture = result.(drawer).draw()
+		}
+	}
+	if err := out.Flush(); err != nil || c.svg == "" {
+		return err
+	}
+	return os.WriteFile(c.svg, []byte(picture), 0o666)
+}
+
+// result is what a scenario comes to. The usage of -csv and -svg says which are a csvWriter and a drawer.
+type (
+	result    interface{ table(io.Writer) }
+	csvWriter interface{ csv(io.Writer) }
+	drawer    interface{ draw() string }
+)
+
+// scenarios holds the simulations, in the order in which they run.
+var scenarios = []struct {
+	name string
+	run  func(config) result
+}{
+	{"contention", func(c config) result { return runContention(c) }},
+	{"outage", func(c config) result { return runOutage(c) }},
+	{"amplification", func(c config) result { return runAmplification(c) }},
+	{"blip", func(c config) result { return runBlip(c) }},
+	{"fleet", func(c config) result { return runFleet(c) }},
+	{"rules", func(c config) result { return runRules(c) }},
+	{"retry-after", func(c config) result { return runRetryAfter(c) }},
+}
+
+func names() (all []string) {
+	for _, s := range scenarios {
+		all = append(all, s.name)
+	}
+	return all
 }

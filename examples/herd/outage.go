@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,24 +18,14 @@ const (
 	deviation    = 0.2               // the deviation of an answer's time, as a share of it
 	oneInNotices = 10                // one client in so many begins an operation when the service goes down
 
-	down       = 30 * time.Second
-	downSecond = int(down / time.Second)
+	down = 30 * time.Second // when the service goes down, in the blip too
 )
 
-// outageSetting is what can vary in an outage.
-type outageSetting struct {
-	clients, perProcess int
-	closed              bool          // workers instead of clients
-	load                float64       // as a share of the capacity
-	duration, after     time.Duration // of the outage, and of the time after it in which operations begin
-	answer              time.Duration
-	interval, most      time.Duration // InitialInterval and MaxInterval
-}
-
-func outageStrategies(s outageSetting) []strategy {
+func outageStrategies(c config) []strategy {
 	like := func(opts ...backoff.ExponentialBackOffOpts) policyFunc {
 		return exponential(append([]backoff.ExponentialBackOffOpts{
-			backoff.WithInitialInterval(s.interval), backoff.WithMaxInterval(s.most)}, opts...)...)
+			backoff.WithInitialInterval(cmp.Or(c.interval, backoff.DefaultInitialInterval)),
+			backoff.WithMaxInterval(c.maxInterval)}, opts...)...)
 	}
 	return []strategy{
 		{name: noRetries, policy: never},
@@ -49,9 +40,13 @@ func outageStrategies(s outageSetting) []strategy {
 // outage is what one strategy comes to.
 type outage struct {
 	strategy
-	outageSetting
+	config
+	clients int
+	load    float64 // as a share of the capacity
 	*history
 }
+
+type outages []*outage
 
 // rate returns the steady load, in requests per second.
 func (o *outage) rate() float64 {
@@ -61,20 +56,16 @@ func (o *outage) rate() float64 {
 	return float64(o.clients) / perClient.Seconds()
 }
 
-func (o *outage) back() time.Duration    { return down + o.duration }
-func (o *outage) closing() time.Duration { return o.back() + o.after }
-
 // mean returns the requests per second of the time without the service, over the steady load.
 func (o *outage) mean() float64 {
-	back := int(o.back() / time.Second)
-	return float64(o.requests.sum(downSecond, back)) / float64(back-downSecond) / o.rate()
+	return float64(o.requests.sum(int(down/time.Second), int(o.back()/time.Second))) / o.duration.Seconds() / o.rate()
 }
 
 // peak returns the most requests in a second of that time, over the steady load.
 func (o *outage) peak() float64 {
 	most := 0
-	for second := downSecond; second < int(o.back()/time.Second); second++ {
-		most = max(most, o.requests.at(second))
+	for second := int(down / time.Second); second < int(o.back()/time.Second); second++ {
+		most = max(most, o.requests.sum(second, second+1))
 	}
 	return float64(most) / o.rate()
 }
@@ -83,12 +74,13 @@ func (o *outage) recovered() (int, bool) { return o.recovery(o.back(), o.closing
 
 var errDown = errors.New("down")
 
-// newOutage returns a simulation that is ready to run, and the result that it fills in.
-func newOutage(s strategy, set outageSetting, seed uint64) (*crowd, *outage) {
-	c := newCrowd(s, (set.clients+set.perProcess-1)/set.perProcess, seed)
-	o := &outage{strategy: s, outageSetting: set, history: &c.history}
-	arrivals := rand.New(rand.NewPCG(seed, 0)) // the same for all strategies
-	service := newLimiter(o.rate() / set.load)
+func simulateOutage(s strategy, set config) *outage {
+	set.duration, set.after = cmp.Or(set.duration, time.Minute), cmp.Or(set.after, 30*time.Minute)
+	clients := set.clients.or(2000)[0]
+	c := newCrowd(s, (clients+set.perProcess-1)/set.perProcess, set.seed)
+	o := &outage{s, set, clients, set.loads.or(0.8)[0], &c.history}
+	arrivals := rand.New(rand.NewPCG(set.seed, 0)) // the same for all strategies
+	service := newLimiter(o.rate() / o.load)
 	c.serve = func(*operation) (time.Duration, error) {
 		took := normal(c.random, set.answer, time.Duration(deviation*float64(set.answer)))
 		switch {
@@ -101,7 +93,7 @@ func newOutage(s strategy, set outageSetting, seed uint64) (*crowd, *outage) {
 	}
 	if set.closed {
 		c.usual = o.rate()
-		for client := range set.clients {
+		for client := range clients {
 			var again func()
 			again = func() {
 				if c.clock.now < o.closing() {
@@ -110,41 +102,37 @@ func newOutage(s strategy, set outageSetting, seed uint64) (*crowd, *outage) {
 			}
 			c.schedule(time.Duration(arrivals.Int64N(int64(workerPause))), again)
 		}
-		return c, o
+	} else {
+		begin := func(client int) { c.begin(client/set.perProcess, nil) }
+		c.arrivals(arrivals, o.rate(), o.closing(), func() { begin(arrivals.IntN(clients)) })
+		c.schedule(down, func() {
+			for client := 0; client < clients; client += oneInNotices {
+				begin(client)
+			}
+		})
 	}
-	begin := func(client int) { c.begin(client/set.perProcess, nil) }
-	c.arrivals(arrivals, o.rate(), o.closing(), func() { begin(arrivals.IntN(set.clients)) })
-	c.schedule(down, func() {
-		for client := 0; client < set.clients; client += oneInNotices {
-			begin(client)
-		}
-	})
-	return c, o
+	c.runUntil(o.closing() + o.after)
+	return o
 }
 
 // runOutage returns a result for each strategy. All of them get the same operations, unless closed.
-func runOutage(c config) []*outage {
-	strategies := outageStrategies(c.outage)
-	all := make([]*outage, len(strategies))
-	parallel(len(strategies), func(i int) {
-		crowd, o := newOutage(strategies[i], c.outage, c.seed)
-		crowd.run(o.closing() + o.after)
-		all[i] = o
-	})
+func runOutage(c config) outages {
+	strategies := outageStrategies(c)
+	all := make(outages, len(strategies))
+	parallel(len(strategies), func(i int) { all[i] = simulateOutage(strategies[i], c) })
 	return all
 }
 
-func writeOutage(w io.Writer, all []*outage) {
+func (all outages) table(w io.Writer) {
 	first := all[0]
 	fmt.Fprintf(w, "Outage: %v at %.4g %% load (%.4g requests/s from %d clients, %d to a process), and %v after it\n\n",
 		first.duration, first.load*100, first.rate(), first.clients, first.perProcess, first.after)
-	table := [][]string{
+	head := [][]string{
 		{"", "requests", "worst", "recovered", "", "slowest"},
 		{"", "while down", "second", "after", "lost", "operation"},
 	}
-	for _, o := range all {
-		table = append(table, []string{o.label(), fmt.Sprintf("%.1f×", o.mean()), fmt.Sprintf("%.1f×", o.peak()),
-			verdict(o.recovered()), fmt.Sprintf("%.1f %%", o.lostShare()), o.slowest.Round(time.Second).String()})
-	}
-	writeTable(w, table)
+	writeStrategies(w, head, len(all), all, func(o *outage) []string {
+		return []string{fmt.Sprintf("%.1f×", o.mean()), fmt.Sprintf("%.1f×", o.peak()),
+			verdict(o.recovered()), fmt.Sprintf("%.1f %%", o.lostShare()), o.slowest.Round(time.Second).String()}
+	})
 }

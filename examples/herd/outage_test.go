@@ -8,7 +8,7 @@ import (
 
 func TestOutage(t *testing.T) {
 	results := map[string]*outage{}
-	for _, o := range runOutage(settings(t, "-scenario outage -clients 1000 -load 0.83")) {
+	for _, o := range runOutage(settings(t, "-scenario outage -clients 300 -load 0.83 -after 20m")) {
 		results[o.name] = o
 		require.Equal(t, o.begun.total(), o.good.total()+o.lost, o.name)
 		require.Equal(t, results[noRetries].begun.total(), o.begun.total(), "the load is the same for all")
@@ -24,7 +24,7 @@ func TestOutage(t *testing.T) {
 	require.Less(t, waits.mean(), 1.5)
 	require.InDelta(t, results[noRetries].lostShare(), results[withBudget].lostShare(), 1)
 	all := runOutage(settings(t, "-scenario outage -clients 100"))
-	checkSVG(t, drawOutage(all), withWait, "down", "lost")
+	checkSVG(t, all.draw(), withWait, "down", "lost")
 }
 
 // Workers that all wait come back.

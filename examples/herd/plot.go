@@ -11,7 +11,7 @@ import (
 // plot is a chart of curves over a common axis, with their names at their right ends.
 type plot struct {
 	title, unit, axis string
-	ticks             []float64 // of the horizontal axis, from its low to its high end
+	ticks             []float64 // of the horizontal axis, in order; those of the first curve if nil
 	logarithmic       bool      // the vertical axis
 	logarithmicAxis   bool      // the horizontal one
 	most              float64   // of the vertical axis, if that is more than the curves need
@@ -24,9 +24,26 @@ type curve struct {
 	crosses       [][2]float64 // those of them that mark something else than their height
 }
 
+// add adds a point at the right end of the curve with a label, in the colour of a strategy.
+func (p *plot) add(name, label string, x, y float64) *curve {
+	i := slices.IndexFunc(p.curves, func(c curve) bool { return c.label == label })
+	if i < 0 {
+		i = len(p.curves)
+		p.curves = append(p.curves, curve{label: label, colour: colours[name]})
+	}
+	c := &p.curves[i]
+	c.points = append(c.points, [2]float64{x, y})
+	return c
+}
+
 func (p plot) draw() string {
 	const height, left, top, bottom = 340, 50, 70, 290
 	right, least, most := 380.0, p.curves[0].points[0][1], p.most
+	if p.ticks == nil {
+		for _, point := range p.curves[0].points {
+			p.ticks = append(p.ticks, point[0])
+		}
+	}
 	labels := make([][]string, len(p.curves))
 	description := "Horizontal: " + p.axis + ". Vertical: " + p.unit + ". Highest values: "
 	for i, c := range p.curves {
@@ -122,11 +139,11 @@ func spread(places, sizes []float64, top, bottom float64) []float64 {
 
 // panels is a chart with a curve over time for each strategy, one above the other.
 type panels struct {
-	title, unit, axis string
-	from, to, tick    int        // of the horizontal axis, in seconds
-	down              [2]float64 // the stretch of it without the service
-	most              float64    // of the vertical axis
-	panels            []panel
+	title, unit    string
+	from, to, tick int     // of the horizontal axis, in seconds since the service is back
+	down           float64 // the seconds before that without it
+	most           float64 // of the vertical axis
+	panels         []panel
 }
 
 type panel struct {
@@ -135,11 +152,23 @@ type panel struct {
 	points  [][2]float64
 }
 
+// add adds a panel with the values of all seconds.
+func (p *panels) add(name, verdict string, value func(second int) float64) {
+	one := panel{name: name, verdict: verdict}
+	for second := p.from; second <= p.to; second++ {
+		v := value(second)
+		p.most = max(p.most, v)
+		one.points = append(one.points, [2]float64{float64(second), v})
+	}
+	p.panels = append(p.panels, one)
+}
+
 func (p panels) draw() string {
+	const axis = "seconds since the service is back"
 	const left, right, top, high, gap = 50, 444, 108, 64, 62
 	bottom := float64(top + len(p.panels)*(high+gap) - gap)
 	x := scale{low: float64(p.from), high: float64(p.to), start: left, end: right}
-	description := "Horizontal: " + p.axis + ". Vertical: " + p.unit + ". "
+	description := "Horizontal: " + axis + ". Vertical: " + p.unit + ". "
 	for _, one := range p.panels {
 		description += label(one.name) + ": " + one.verdict + ". "
 	}
@@ -149,9 +178,9 @@ func (p panels) draw() string {
 	for i, one := range p.panels {
 		above := float64(top + i*(high+gap))
 		y, ticks := fromZero(p.most, above+high, above)
-		s.shade(x.at(p.down[0]), above, x.at(p.down[1]), above+high)
+		s.shade(x.at(-p.down), above, x.at(0), above+high)
 		if i == 0 { // where the curve is at the bottom
-			s.text(x.at((p.down[0]+p.down[1])/2), above+high/2, "middle", "", "", "down")
+			s.text(x.at(-p.down/2), above+high/2, "middle", "", "", "down")
 		}
 		for _, v := range ticks {
 			s.line("grid", left, y.at(v), right, y.at(v))
@@ -169,6 +198,6 @@ func (p panels) draw() string {
 	for v := p.from / p.tick * p.tick; v <= p.to; v += p.tick {
 		s.text(x.at(float64(v)), bottom+18, "middle", "", "", strconv.Itoa(v))
 	}
-	s.text((left+right)/2, bottom+40, "middle", "", "", p.axis)
+	s.text((left+right)/2, bottom+40, "middle", "", "", axis)
 	return s.close()
 }

@@ -1,72 +1,62 @@
 package main
 
 import (
-	"cmp"
-	"slices"
-	"sort"
+	"container/heap"
 	"time"
 )
 
-// events is a queue of events in the order of their times. Events of the same nanosecond come in the
-// order in which they were pushed.
-type events[T any] interface {
-	// push adds an event at a time that is not before that of the last pop.
-	push(at time.Duration, event T)
-	// pop removes the first event. It reports false if there is none.
-	pop() (at time.Duration, event T, ok bool)
+// simClock is the simulated time, counted from an arbitrary moment.
+type simClock struct{ now time.Duration }
+
+func (c *simClock) Now() time.Time { return time.Unix(0, 0).Add(c.now) }
+
+func (c *simClock) second() int { return int(c.now / time.Second) }
+
+// simulation calls functions at simulated times, and those of the same nanosecond in the order in which
+// they were scheduled.
+type simulation struct {
+	clock     simClock
+	events    events
+	scheduled int
 }
 
-// wheel is a timing wheel: a list of events for each millisecond, which is sorted when its turn comes.
-// A list also holds the events of later turns of the wheel.
-type wheel[T any] struct {
-	lists [1 << 14][]entry[T] // of the milliseconds after now, in the order of the pushes
-	size  int
-	now   int64      // the millisecond that is served
-	due   []entry[T] // its remaining events, the last one first
+// schedule has f called at a time that is not before now.
+func (s *simulation) schedule(at time.Duration, f func()) {
+	s.scheduled++
+	heap.Push(&s.events, &event{at, s.scheduled, f})
 }
 
-type entry[T any] struct {
+// run goes from event to event until there is none.
+func (s *simulation) run() {
+	for len(s.events) > 0 {
+		e := heap.Pop(&s.events).(*event)
+		s.clock.now = e.at
+		e.call()
+	}
+}
+
+type event struct {
 	at    time.Duration
-	event T
+	order int
+	call  func()
 }
 
-func (w *wheel[T]) push(at time.Duration, event T) {
-	w.size++
-	e := entry[T]{at, event}
-	if ms := at.Milliseconds(); ms > w.now {
-		list := &w.lists[ms%int64(len(w.lists))]
-		*list = append(*list, e)
-		return
-	}
-	place := sort.Search(len(w.due), func(i int) bool { return w.due[i].at <= at })
-	w.due = slices.Insert(w.due, place, e)
+// events is a heap.
+type events []*event
+
+func (e events) Len() int { return len(e) }
+
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].order < e[j].order
 }
 
-func (w *wheel[T]) pop() (at time.Duration, event T, ok bool) {
-	if w.size == 0 {
-		return 0, event, false
-	}
-	for len(w.due) == 0 {
-		w.now++
-		w.turn()
-	}
-	w.size--
-	last := len(w.due) - 1
-	first := w.due[last]
-	w.due = w.due[:last]
-	return first.at, first.event, true
-}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
 
-// turn moves the events of the millisecond now from its list to due.
-func (w *wheel[T]) turn() {
-	list := &w.lists[w.now%int64(len(w.lists))]
-	*list = slices.DeleteFunc(*list, func(e entry[T]) bool {
-		if e.at.Milliseconds() != w.now {
-			return false
-		}
-		w.due = append(w.due, e)
-		return true
-	})
-	slices.Reverse(w.due)
-	slices.SortStableFunc(w.due, func(a, b entry[T]) int { return cmp.Compare(b.at, a.at) })
+func (e *events) Push(x any) { *e = append(*e, x.(*event)) }
+
+func (e *events) Pop() any {
+	last := len(*e) - 1
+	first := (*e)[last]
+	*e = (*e)[:last]
+	return first
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -36,13 +37,14 @@ type retryAfter struct {
 	accepted counts // those of them that it answers
 }
 
-func runRetryAfter(c config) []*retryAfter {
-	strategies := retryAfterStrategies(c.initial)
-	results := make([]*retryAfter, len(strategies))
-	parallel(len(strategies), func(i int) {
-		results[i] = simulateRetryAfter(strategies[i], c.crowd, c.seed)
-	})
-	return results
+type retryAfters []*retryAfter
+
+func runRetryAfter(c config) retryAfters {
+	strategies := retryAfterStrategies(cmp.Or(c.interval, serverWait))
+	clients := c.clients.or(10_000)[0]
+	all := make(retryAfters, len(strategies))
+	parallel(len(strategies), func(i int) { all[i] = simulateRetryAfter(strategies[i], clients, c.seed) })
+	return all
 }
 
 func simulateRetryAfter(s strategy, clients int, seed uint64) *retryAfter {
@@ -52,18 +54,18 @@ func simulateRetryAfter(s strategy, clients int, seed uint64) *retryAfter {
 	wait := backoff.RetryAfter(errRefused, serverWait)
 	c.serve = func(*operation) (time.Duration, error) {
 		now := int(c.clock.now / tick)
-		r.requests.add(now)
-		took := normal(c.random, answerLatency, answerLatency/5)
+		r.requests.add(now, 1)
+		took := normal(c.random, 100*time.Millisecond, 20*time.Millisecond)
 		if !service.accepts(c.clock.now) {
 			return took, wait
 		}
-		r.accepted.add(now)
+		r.accepted.add(now, 1)
 		return took, nil
 	}
 	for range clients {
 		c.begin(0, nil)
 	}
-	c.run(time.Hour)
+	c.runUntil(time.Hour)
 	return r
 }
 
@@ -77,17 +79,17 @@ func (r *retryAfter) peak(ticks int) int {
 	return most
 }
 
-func writeRetryAfter(w io.Writer, results []*retryAfter, clients int) {
+func (all retryAfters) table(w io.Writer) {
+	clients := all[0].requests[0]
 	fmt.Fprintf(w, "Retry-After: %d clients at once, %g requests/s, the rest told to wait for 10 s\n\n",
 		clients, overloadRate)
-	table := [][]string{
+	head := [][]string{
 		{"", "worst", "worst", "requests", "served", "last"},
 		{"", "second", "100 ms", "in all", fmt.Sprint("of ", clients), "served"},
 	}
-	for _, r := range results {
-		table = append(table, []string{r.label(), strconv.Itoa(r.peak(10)), strconv.Itoa(r.peak(1)),
+	writeStrategies(w, head, len(all), all, func(r *retryAfter) []string {
+		return []string{strconv.Itoa(r.peak(10)), strconv.Itoa(r.peak(1)),
 			strconv.Itoa(r.requests.total()), strconv.Itoa(r.accepted.total()),
-			fmt.Sprintf("%.0f s", (time.Duration(len(r.accepted)) * tick).Seconds())})
-	}
-	writeTable(w, table)
+			fmt.Sprintf("%.0f s", (time.Duration(len(r.accepted)) * tick).Seconds())}
+	})
 }

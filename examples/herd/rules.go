@@ -126,7 +126,7 @@ type sre struct {
 }
 
 func (s *sre) send(bool) bool {
-	requests, accepts := s.requests.sum(), s.accepts.sum()
+	requests, accepts := float64(s.requests.sum()), float64(s.accepts.sum())
 	s.requests.add(1)
 	return s.random.Float64() >= (requests-2*accepts)/(requests+1)
 }
@@ -139,30 +139,21 @@ func (s *sre) ended(_ bool, err error) {
 
 func (s *sre) retry() bool { return true }
 
-// sliding is a sum over the last seconds, as many as there are slots.
+// sliding is a sum over the last seconds.
 type sliding struct {
-	clock  *simClock
-	slots  []float64
-	second int // that of the last slot written
+	clock   *simClock
+	seconds int
+	counts
 }
 
-func (s *sliding) add(v float64) {
-	s.sum()
-	s.slots[s.second%len(s.slots)] += v
+func (s *sliding) add(n int) { s.counts.add(s.clock.second(), n) }
+
+func (s *sliding) sum() int {
+	next := s.clock.second() + 1
+	return s.counts.sum(max(0, next-s.seconds), next)
 }
 
-func (s *sliding) sum() (total float64) {
-	for now := s.clock.second(); s.second < now; {
-		s.second++
-		s.slots[s.second%len(s.slots)] = 0
-	}
-	for _, v := range s.slots {
-		total += v
-	}
-	return total
-}
-
-func ruleStrategies() []strategy {
+func ruleStrategies(retries int) []strategy {
 	policy := jittered(retries, backoff.FullJitter)
 	return []strategy{
 		{name: noRetries, policy: never},
@@ -171,83 +162,67 @@ func ruleStrategies() []strategy {
 		{name: "AWS at cost 14", policy: policy, process: budget(500, 14, backoff.WithBudget)},
 		{name: "gRPC", policy: policy, process: following(func(*simClock, *rand.Rand) rule { return &grpc{10} })},
 		{name: "Finagle", policy: policy, process: following(func(c *simClock, _ *rand.Rand) rule {
-			return &finagle{sliding{clock: c, slots: make([]float64, 10)}}
+			return &finagle{sliding{clock: c, seconds: 10}}
 		})},
 		{name: "Envoy", policy: policy, process: following(func(*simClock, *rand.Rand) rule { return &envoy{} })},
 		{name: "SRE book", policy: policy, process: following(func(c *simClock, r *rand.Rand) rule {
-			return &sre{r, sliding{clock: c, slots: make([]float64, 120)}, sliding{clock: c, slots: make([]float64, 120)}}
+			return &sre{r, sliding{clock: c, seconds: 120}, sliding{clock: c, seconds: 120}}
 		})},
 		{name: withBudget, policy: policy, process: budget(0, 0, backoff.WithBudget)},
 	}
 }
 
-// ruled is what one strategy comes to.
-type ruled struct {
-	strategy
-	blips    []*blip    // by the number of processes
-	failures []*history // by the failure rate
+// rules are the results of all strategies for each number of processes, and for each failure rate.
+type rules struct {
+	strategies      int
+	load            float64
+	blips, failures []*blip
 }
 
-func runRules(c config) []ruled {
-	all := make([]ruled, len(ruleStrategies()))
-	for i, s := range ruleStrategies() {
-		all[i] = ruled{s, make([]*blip, len(c.ruled)), make([]*history, len(failureRates()))}
-	}
-	each := len(c.ruled) + len(failureRates())
-	parallel(len(all)*each, func(i int) {
-		r := all[i/each]
-		if i %= each; i < len(c.ruled) {
-			s := c.blip
-			s.processes, s.load = c.ruled[i], middle(c.loads)
-			r.blips[i] = simulateBlip(r.strategy, s, c.seed)
+func runRules(c config) rules {
+	strategies, processes := ruleStrategies(c.retries), c.processes.or(10, 100, 1000)
+	n := len(strategies)
+	all := rules{n, c.loads.or(0.8)[0], make([]*blip, n*len(processes)), make([]*blip, n*len(failureRates()))}
+	parallel(len(all.blips)+len(all.failures), func(i int) {
+		s := strategies[i%n]
+		if i < len(all.blips) {
+			all.blips[i] = simulateBlip(s, c, processes[i/n], all.load)
 		} else {
-			i -= len(c.ruled)
-			r.failures[i] = simulateFailures(r.strategy, failureRates()[i], c.seed)
+			i -= len(all.blips)
+			all.failures[i] = simulateFailures(s, failureRates()[i/n], c)
 		}
 	})
 	return all
 }
 
 // simulateFailures has attempts fail at a rate, independently of all others, in ten processes.
-func simulateFailures(s strategy, rate float64, seed uint64) *history {
-	c := newCrowd(s, blipProcesses, seed)
+func simulateFailures(s strategy, rate float64, set config) *blip {
+	c := newCrowd(s, blipProcesses, set.seed)
 	c.serve = func(*operation) (time.Duration, error) {
 		if c.random.Float64() < rate {
-			return answerLatency, errFailed
+			return set.answer, errFailed
 		}
-		return answerLatency, nil
+		return set.answer, nil
 	}
-	arrivals := rand.New(rand.NewPCG(seed, 0))
+	arrivals := rand.New(rand.NewPCG(set.seed, 0))
 	c.arrivals(arrivals, failingRate, failingFor, func() { c.begin(arrivals.IntN(blipProcesses), nil) })
-	c.run(2 * failingFor)
-	return &c.history
+	c.runUntil(2 * failingFor)
+	return &blip{strategy: s, history: &c.history}
 }
 
-func writeRules(w io.Writer, all []ruled, c config) {
-	fmt.Fprintf(w, "Rules: the blip at %.0f %% load, by the number of processes: when the service recovers, and what is lost\n\n", middle(c.loads)*100)
-	table := [][]string{{""}}
-	for _, n := range c.ruled {
-		table[0] = append(table[0], strconv.Itoa(n), "lost")
+func (all rules) table(w io.Writer) {
+	fmt.Fprintf(w, "Rules: the blip at %.0f %% load, by the number of processes: when the service recovers, and what is lost\n\n", all.load*100)
+	head := []string{""}
+	for i := 0; i < len(all.blips); i += all.strategies {
+		head = append(head, strconv.Itoa(all.blips[i].processes), "lost")
 	}
-	for _, r := range all {
-		row := []string{r.label()}
-		for _, b := range r.blips {
-			row = append(row, verdict(b.recovered()), fmt.Sprintf("%.1f %%", b.lostShare()))
-		}
-		table = append(table, row)
-	}
-	writeTable(w, table)
+	writeStrategies(w, [][]string{head}, all.strategies, all.blips, (*blip).cells)
 	fmt.Fprintf(w, "Lasting failures, by their rate: requests for each operation, and operations that fail\n\n")
-	table = [][]string{{""}}
+	head = []string{""}
 	for _, rate := range failureRates() {
-		table[0] = append(table[0], fmt.Sprintf("%g", rate), "lost")
+		head = append(head, fmt.Sprintf("%g", rate), "lost")
 	}
-	for _, r := range all {
-		row := []string{r.label()}
-		for _, h := range r.failures {
-			row = append(row, fmt.Sprintf("%.2f", h.each()), fmt.Sprintf("%.1f %%", h.lostShare()))
-		}
-		table = append(table, row)
-	}
-	writeTable(w, table)
+	writeStrategies(w, [][]string{head}, all.strategies, all.failures, func(b *blip) []string {
+		return []string{fmt.Sprintf("%.2f", b.each()), fmt.Sprintf("%.1f %%", b.lostShare())}
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ func TestRules(t *testing.T) {
 	g.ended(false, errFailed)
 	require.False(t, g.retry(), "half of the tokens are left")
 
-	f := &finagle{sliding{clock: clock, slots: make([]float64, 10)}}
+	f := &finagle{sliding{clock: clock, seconds: 10}}
 	made := func() (n int) {
 		for f.retry() {
 			n++
@@ -29,7 +30,7 @@ func TestRules(t *testing.T) {
 		f.send(false)
 	}
 	require.Equal(t, 10, made(), "a fifth of the operations")
-	clock.now = 20 * time.Second
+	clock.now = 10 * time.Second
 	require.Equal(t, 100, made(), "all is forgotten")
 
 	e := &envoy{active: 10}
@@ -44,18 +45,25 @@ func TestRules(t *testing.T) {
 }
 
 func TestRulesOutcome(t *testing.T) {
-	for _, r := range runRules(settings(t, "-scenario rules -processes 100")) {
-		after, ok := r.blips[0].recovered()
-		switch r.name {
+	c := settings(t, "-scenario rules")
+	c.after = time.Minute
+	for _, s := range ruleStrategies(c.retries) {
+		b := simulateBlip(s, c, 100, 0.8)
+		after, ok := b.recovered()
+		switch s.name {
 		case noBudget, "Finagle", "Envoy", "SRE book":
-			require.False(t, ok, r.name)
-		case "gRPC", withBudget:
-			require.Less(t, after, 50, r.name)
-		}
-		if r.name == "gRPC" {
-			require.InDelta(t, 8, r.failures[0].lostShare(), 2)
-		} else if r.name == withBudget {
-			require.Less(t, r.failures[0].lostShare(), 0.1)
+			require.False(t, ok, s.name)
+		case "gRPC":
+			require.Less(t, after, 50)
+			failing := simulateFailures(s, 0.1, c)
+			require.InDelta(t, 8, failing.lostShare(), 2)
+			var table strings.Builder
+			rules{1, 0.8, []*blip{b}, []*blip{failing, failing, failing}}.table(&table)
+			require.Regexp(t, `(?m)^ +100 +lost\ngRPC +\d+ s +\d+\.\d %$`, table.String())
+			require.Regexp(t, `(?m)^ +0\.1 +lost +0\.3 +lost +0\.5 +lost\ngRPC +1\.0`, table.String())
+		case withBudget:
+			require.Less(t, after, 50)
+			require.Less(t, simulateFailures(s, 0.1, c).lostShare(), 0.1)
 		}
 	}
 }

@@ -25,22 +25,22 @@ const (
 	first20      = "InitialInterval 20 s"
 )
 
-// colours holds the colour of each strategy in charts.
+// colours holds the colour of each strategy in charts, by its name in their style.
 var colours = map[string]string{
-	noRetries:    grey,
-	zeroBackOff:  red,
-	noJitter:     blue,
-	proportional: orange,
-	fullJitter:   green,
-	equalJitter:  purple,
-	decorrelated: teal,
-	additive:     pink,
-	withBudget:   olive,
-	withWait:     teal,
-	fixed500:     red,
-	cost14:       purple,
-	noBudget:     red,
-	first20:      blue,
+	noRetries:    "grey",
+	zeroBackOff:  "red",
+	noJitter:     "blue",
+	proportional: "orange",
+	fullJitter:   "green",
+	equalJitter:  "purple",
+	decorrelated: "teal",
+	additive:     "pink",
+	withBudget:   "olive",
+	withWait:     "teal",
+	fixed500:     "red",
+	cost14:       "purple",
+	noBudget:     "red",
+	first20:      "blue",
 }
 
 // strategy is a way to retry.

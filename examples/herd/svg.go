@@ -8,21 +8,9 @@ import (
 	"strings"
 )
 
-// The colours, of which the style has two sets, each with a contrast of 4.5 at least: no colour has that
-// with white and with the dark background of GitHub. The picture brings its own background, since the
-// page's need not be what the reader's system prefers.
-const (
-	grey   = "var(--grey)"
-	red    = "var(--red)"
-	orange = "var(--orange)"
-	green  = "var(--green)"
-	teal   = "var(--teal)"
-	blue   = "var(--blue)"
-	purple = "var(--purple)"
-	pink   = "var(--pink)"
-	olive  = "var(--olive)"
-)
-
+// style has two sets of colours, each with a contrast of 4.5 at least: no colour has that with white and
+// with the dark background of GitHub. The picture brings its own background, since the page's need not be
+// what the reader's system prefers.
 const style = `<style>
 svg{--page:#ffffff;--grey:#59636e;--red:#d1242f;--orange:#a85508;--green:#1a7f37;--teal:#0e7480;--blue:#0969da;--purple:#8250df;--pink:#bf2d83;--olive:#6b6e00}
 @media (prefers-color-scheme:dark){svg{--page:#0d1117;--grey:#9198a1;--red:#ff7b72;--orange:#e3914a;--green:#3fb950;--teal:#39c5cf;--blue:#58a6ff;--purple:#b78cff;--pink:#f778ba;--olive:#c4c64a}}
@@ -68,7 +56,7 @@ func (s *svg) text(x, y float64, anchor, class, colour, text string) {
 		attributes += ` class="` + class + `"`
 	}
 	if colour != "" {
-		attributes += ` style="fill:` + colour + `"`
+		attributes += ` style="fill:var(--` + colour + `)"`
 	}
 	fmt.Fprintf(s, `<text x="%s" y="%s" text-anchor="%s"%s>%s</text>`+"\n",
 		coordinate(x), coordinate(y), anchor, attributes, html.EscapeString(text))
@@ -90,12 +78,12 @@ func (s *svg) curve(colour string, points [][2]float64) {
 	for _, p := range points {
 		fmt.Fprintf(&path, " %s,%s", coordinate(p[0]), coordinate(p[1]))
 	}
-	fmt.Fprintf(s, `<polyline class="curve" style="stroke:%s" points="%s"/>`+"\n", colour, path.String()[1:])
+	fmt.Fprintf(s, `<polyline class="curve" style="stroke:var(--%s)" points="%s"/>`+"\n", colour, path.String()[1:])
 }
 
 // cross marks a point.
 func (s *svg) cross(colour string, x, y float64) {
-	fmt.Fprintf(s, `<path class="curve" style="stroke:%s" d="M%s,%sl10,10m0,-10l-10,10"/>`+"\n", colour, coordinate(x-5), coordinate(y-5))
+	fmt.Fprintf(s, `<path class="curve" style="stroke:var(--%s)" d="M%s,%sl10,10m0,-10l-10,10"/>`+"\n", colour, coordinate(x-5), coordinate(y-5))
 }
 
 // coordinate writes f with one decimal at most.
