@@ -33,8 +33,7 @@ type Notify func(err error, wait time.Duration)
 // o may call b.Reset, for example after a connection that lasted for a while: the intervals, the number
 // of retries and the elapsed time start over.
 //
-// A nil b means [NewExponentialBackOff]. If o panics, the panic passes through; nothing is left
-// running. b must not be used by two loops at once.
+// A nil b means [NewExponentialBackOff]. A panic in o passes through. No two loops may use b at once.
 func Retry(o Operation, b BackOff) error { return retry(o, b, nil, nil) }
 
 // RetryWithData is like [Retry] and returns the value of o's last call, even with an error.

@@ -13,8 +13,7 @@ type triesBackOff struct {
 	limit
 	max, used uint64
 
-	// context is what WithContext around this returns. Most programs build both for each call;
-	// so the two cost one allocation.
+	// context is what WithContext around this returns: most programs build both for each call.
 	context contextBackOff
 }
 

@@ -23,8 +23,7 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 // WithBudgetWait is like [WithBudget] for work that can wait: a retry that budget cannot pay for waits
 // for its turn. While a service is down it receives little more than first attempts; once it answers,
 // successes pay for the retries that have waited. If more than about 30 % of all attempts go on
-// failing, such work stands nearly still: it suits outages, not errors that last. Notify is called
-// for each wait, so count retries in the operation.
+// failing, such work stands nearly still. Notify is called for each wait, not for each retry.
 //
 // Tokens are taken when the wait is over. If budget cannot pay then, the loop takes another wait from b
 // (at least 100 ms), calls notify, waits, and asks again, until budget pays, b stops or the context
