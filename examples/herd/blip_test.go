@@ -20,6 +20,7 @@ func settings(t *testing.T, args string) config {
 }
 
 func TestBlip(t *testing.T) {
+	manyOperations(t)
 	c := settings(t, "-scenario blip -load 0.8 -seed 2")
 	c.after = 2 * time.Minute
 	var results blips
@@ -52,6 +53,7 @@ func TestBlip(t *testing.T) {
 // What makes retries harmless: few of them at a low load, a service that takes the newest request first,
 // or one that refuses what would wait for long.
 func TestBlipHarmless(t *testing.T) {
+	manyOperations(t)
 	for _, args := range []string{"-load 0.2", "-load 0.45 -retries 1", "-load 0.8 -queue lifo", "-load 0.8 -queue 200ms"} {
 		c := settings(t, "-scenario blip "+args)
 		s := strategy{policy: jittered(c.retries, backoff.ProportionalJitter)}
@@ -80,6 +82,7 @@ func TestRecovery(t *testing.T) {
 
 // Each fleet is back within what its floor holds, or 12 s, above no retries, to the second or two.
 func TestFleet(t *testing.T) {
+	manyOperations(t)
 	all := runFleet(settings(t, "-scenario fleet -processes 3,30,200,700 -capacity 0,200 -load 0.8"))
 	alone, _ := all.without[0].recovered()
 	for _, f := range all.rows {
@@ -100,6 +103,7 @@ func TestFleet(t *testing.T) {
 
 // A process that starts anew has a full bucket, which a fixed one shows at once.
 func TestRestart(t *testing.T) {
+	manyOperations(t)
 	c := settings(t, "-scenario fleet -processes 10 -load 0.8 -restart 1m")
 	rows := runFleet(c).rows
 	fixed, _ := rows[0].recovered()

@@ -7,6 +7,7 @@ import (
 )
 
 func TestOutage(t *testing.T) {
+	manyOperations(t)
 	results := map[string]*outage{}
 	for _, o := range runOutage(settings(t, "-scenario outage -clients 300 -load 0.83 -after 20m")) {
 		results[o.name] = o
@@ -29,6 +30,7 @@ func TestOutage(t *testing.T) {
 
 // Workers that all wait come back.
 func TestOutageClosed(t *testing.T) {
+	manyOperations(t)
 	for _, o := range runOutage(settings(t, "-scenario outage -closed -clients 50 -per-process 50 -duration 10m -after 20m")) {
 		after, ok := o.recovered()
 		if o.name == withWait {

@@ -45,6 +45,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestRulesOutcome(t *testing.T) {
+	manyOperations(t)
 	c := settings(t, "-scenario rules")
 	c.after = time.Minute
 	for _, s := range ruleStrategies(c.retries) {
