@@ -61,6 +61,35 @@ func bubble(t *testing.T, transport *httpretry.Transport, handler http.HandlerFu
 	})
 }
 
+// Once the budget is empty, requests wait for their turn: for a success, or a minute.
+func TestRequestsThatWait(t *testing.T) {
+	var requests atomic.Int32
+	var budget backoff.Budget
+	transport := &httpretry.Transport{Budget: &backoff.Budget{RetryCost: -1}, Policy: func() backoff.BackOff {
+		return backoff.WithBudgetWait(backoff.NewConstantBackOff(time.Second), &budget)
+	}}
+	bubble(t, transport, func(w http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1) <= 7 { // the first, five retries, and one that is free
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}, func(t *testing.T, client *http.Client) {
+		start := time.Now()
+		response, err := client.Get("http://example.com")
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		require.InDelta(t, 2*time.Minute, time.Since(start), float64(10*time.Second))
+
+		requests.Store(0)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, "GET", "http://example.com", nil)
+		require.NoError(t, err)
+		_, err = client.Do(request)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
 func TestHungServer(t *testing.T) {
 	var requests atomic.Int32
 	transport := &httpretry.Transport{Policy: threeRetries, AttemptTimeout: time.Second}
@@ -120,6 +149,56 @@ func TestBodyContext(t *testing.T) {
 	require.NoError(t, attempt.Err())
 	require.NoError(t, response.Body.Close())
 	require.ErrorIs(t, attempt.Err(), context.Canceled)
+}
+
+// Over HTTP/2 a response may end before the request's body is sent. The rest of it is still sent.
+func TestEarlyResponse(t *testing.T) {
+	for _, answer := range []string{"", "answer"} {
+		var attempt *http.Request
+		transport := httpretry.Transport{Base: baseFunc(func(r *http.Request) (*http.Response, error) {
+			attempt = r
+			response := &http.Response{StatusCode: 200, Body: http.NoBody}
+			if answer != "" {
+				response.Body = io.NopCloser(strings.NewReader(answer))
+			}
+			return response, nil
+		})}
+		response, err := transport.RoundTrip(newRequest(t, "PUT", "http://localhost", "body"))
+		require.NoError(t, err)
+		_, err = io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, attempt.Context().Err())
+		body, err := io.ReadAll(attempt.Body)
+		require.NoError(t, err)
+		require.Equal(t, "body", string(body))
+		require.NoError(t, attempt.Body.Close())
+		require.ErrorIs(t, attempt.Context().Err(), context.Canceled)
+	}
+}
+
+// A response is closed even if a function of the transport's panics.
+func TestPanic(t *testing.T) {
+	var closed atomic.Bool
+	base := baseFunc(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 503, Body: closing{&closed}}, nil
+	})
+	bug := func() backoff.BackOff { return backoff.WithRetryIf(nil, func(error) bool { panic("bug") }) }
+	done := func(*http.Request, int, error) { panic("bug") }
+	stop := func() backoff.BackOff { return &backoff.StopBackOff{} }
+	for _, transport := range []*httpretry.Transport{{Base: base, Policy: bug}, {Base: base, Policy: stop, Done: done}} {
+		closed.Store(false)
+		require.PanicsWithValue(t, "bug", func() { _, _ = transport.RoundTrip(newRequest(t, "GET", "http://localhost", "")) })
+		require.True(t, closed.Load())
+	}
+}
+
+type closing struct{ closed *atomic.Bool }
+
+func (closing) Read([]byte) (int, error) { return 0, io.EOF }
+
+func (c closing) Close() error {
+	c.closed.Store(true)
+	return nil
 }
 
 // The body of a response that is not used is given up after a while, or after many bytes.

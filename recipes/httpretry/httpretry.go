@@ -14,7 +14,8 @@
 //     port. (A request that net/http refuses to send, say for an invalid header, is tried again, too.)
 //
 // The wait is at least what the server asks for by Retry-After-Ms, or else by Retry-After. A request
-// whose Cancel channel is closed is not sent again; only its context also ends a wait. The Timeout of
+// whose Cancel channel is closed is not sent again; only its context also ends a wait. What a response
+// that is followed by a retry brings, its cookies too, is lost. The Timeout of
 // an [http.Client] limits all attempts together, with their waits and the reading of the last body.
 //
 // Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and
@@ -33,6 +34,8 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/backoff"
@@ -56,7 +59,10 @@ type Transport struct {
 	// returned immediately. Zero means one minute; it must not be negative.
 	MaxRetryAfter time.Duration
 
-	// Policy returns a policy for one request. Nil means at most 4 retries, with full jitter.
+	// Policy returns a policy for one request. Nil means at most 4 retries, with full jitter. For
+	// requests that can wait, let it use [backoff.WithBudgetWait] with a budget that they share, and
+	// set Budget to &backoff.Budget{RetryCost: -1}, which refuses nothing. Such a request that gives up
+	// while it waits for its turn returns an error, for the last response is closed before a wait.
 	Policy func() backoff.BackOff
 
 	// Budget pays for the retries. Share it with other clients of the same service. Nil means a
@@ -89,10 +95,10 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	policy = backoff.WithBudget(policy, cmp.Or(t.Budget, &t.own))
 	attempts := 0
-	var last *http.Response // of the last attempt; nil if it brought none
+	var last *http.Response          // of the last attempt; nil if it brought none
+	defer func() { discard(last) }() // however the loop ends: a function of t's may panic
 	err := backoff.RetryNotify(func() (err error) {
-		attempts++
-		last, err = t.attempt(request, attempts > 1)
+		last, err = t.attempt(request, &attempts)
 		return err
 	}, backoff.WithContext(policy, request.Context()), func(err error, wait time.Duration) {
 		discard(last) // before the wait, so that other requests can use the connection
@@ -106,9 +112,10 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	ended := request.Context().Err() // it may have ended after the loop gave up for another reason
 	if last != nil && (ended == nil || !errors.Is(err, ended)) {
-		return last, nil
+		response := last
+		last = nil
+		return response, nil
 	}
-	discard(last)
 	return nil, err
 }
 
@@ -119,20 +126,34 @@ func (t *Transport) CloseIdleConnections() {
 
 func (t *Transport) base() http.RoundTripper { return cmp.Or(t.Base, http.DefaultTransport) }
 
-// attempt sends request once. It returns a response and an error if the status is a reason to retry.
-func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, error) {
+// attempt sends request once, and counts it among the attempts. It returns a response and an error if
+// the status is a reason to retry.
+func (t *Transport) attempt(request *http.Request, attempts *int) (*http.Response, error) {
+	again := *attempts > 0
 	if again && canceled(request) {
 		return nil, backoff.Permanent(errors.New("request canceled before a retry"))
 	}
 	ctx, cancel := context.WithCancel(request.Context())
 	clone := request.WithContext(ctx)
-	if again && request.Body != nil && request.Body != http.NoBody { // repeatable: there is a GetBody
-		var err error
-		if clone.Body, err = request.GetBody(); err != nil {
-			cancel()
-			return nil, backoff.Permanent(err)
+	release := cancel // once the response's body has ended
+	if request.Body != nil && request.Body != http.NoBody {
+		if again { // request is repeatable: there is a GetBody
+			var err error
+			if clone.Body, err = request.GetBody(); err != nil {
+				cancel()
+				return nil, backoff.Permanent(err)
+			}
 		}
+		// Over HTTP/2 a response may end while the request's body is still being sent.
+		var ended atomic.Int32
+		release = func() {
+			if ended.Add(1) == 2 {
+				cancel()
+			}
+		}
+		clone.Body = &sent{clone.Body, sync.OnceFunc(release)}
 	}
+	*attempts++
 	timer := time.AfterFunc(cmp.Or(t.AttemptTimeout, 30*time.Second), cancel)
 	response, err := t.base().RoundTrip(clone)
 	timely := timer.Stop()
@@ -143,9 +164,9 @@ func (t *Transport) attempt(request *http.Request, again bool) (*http.Response, 
 		response.Request = request
 		if response.Body == nil || response.Body == http.NoBody { // http.Client accepts nil, too
 			response.Body = http.NoBody
-			cancel() // not every caller closes what is not there
+			release() // not every caller closes what is not there
 		} else {
-			response.Body = &body{response.Body, cancel}
+			response.Body = &body{response.Body, cancel, sync.OnceFunc(release)}
 		}
 		return response, t.check(response)
 	}
@@ -183,16 +204,29 @@ func (t *Transport) check(response *http.Response) error {
 	return backoff.RetryAfter(err, wait)
 }
 
-// body is a response's body. Its attempt's context lives until it is closed, or read to its end.
+// sent is a request's body, which its attempt's transport closes.
+type sent struct {
+	io.ReadCloser
+	release func()
+}
+
+func (s *sent) Close() error {
+	defer s.release()
+	return s.ReadCloser.Close()
+}
+
+// body is a response's body. Its attempt's context lives until it is closed, or until it is read to its
+// end and the request's body is sent.
 type body struct {
 	io.ReadCloser
-	cancel context.CancelFunc
+	cancel  context.CancelFunc
+	release func()
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil { // not every caller closes what has ended
-		b.cancel()
+		b.release()
 	}
 	return n, err
 }
@@ -231,12 +265,17 @@ func canceled(request *http.Request) bool {
 	}
 }
 
+// passing reports whether a TLS alert tells of a fault that passes, in the server or on the way.
+func passing(alert error) bool {
+	return slices.Contains([]string{"tls: internal error", "tls: bad record MAC"}, alert.Error())
+}
+
 // permanent reports whether the next attempt would fail with err, too.
 func permanent(err error) bool {
 	var name *net.DNSError
 	var operation *net.OpError
 	return errors.As(err, new(*tls.CertificateVerificationError)) ||
-		errors.As(err, &operation) && operation.Op == "remote error" || // a TLS alert
+		errors.As(err, &operation) && operation.Op == "remote error" && !passing(operation.Err) || // a TLS alert
 		errors.Is(err, http.ErrSchemeMismatch) ||
 		errors.As(err, &name) && name.IsNotFound ||
 		errors.As(err, new(*net.AddrError)) // an invalid port

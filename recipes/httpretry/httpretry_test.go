@@ -212,9 +212,11 @@ func TestGetBodyError(t *testing.T) {
 	errRewind := errors.New("rewind")
 	request := newRequest(t, "PUT", s.URL, "body")
 	request.GetBody = func() (io.ReadCloser, error) { return nil, errRewind }
-	_, err := s.send(new(httpretry.Transport), request)
+	counted := 0
+	_, err := s.send(&httpretry.Transport{Done: func(_ *http.Request, attempts int, _ error) { counted = attempts }}, request)
 	require.Same(t, errRewind, err)
 	require.Equal(t, 1, s.count())
+	require.Equal(t, 1, counted, "the attempts that were made")
 }
 
 // The last response is returned as it came: request, header and unread body.
@@ -539,6 +541,26 @@ func TestTLS(t *testing.T) {
 			require.Equal(t, 1, *calls)
 		})
 	}
+}
+
+// A server that fails within a handshake may not fail in the next.
+func TestTLSInternalError(t *testing.T) {
+	var handshakes atomic.Int32
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		if handshakes.Add(1) == 1 {
+			return nil, errors.New("not yet")
+		}
+		return nil, nil
+	}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	transport, calls := counted(server.Client().Transport.RoundTrip)
+	response, err := (&http.Client{Transport: transport}).Get(server.URL)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, 2, *calls)
 }
 
 func TestZeroTransport(t *testing.T) {
