@@ -123,10 +123,11 @@ func (o *Options) policy() backoff.BackOff {
 
 // check marks err as permanent, or with the wait that the server asks for.
 func (o *Options) check(err error, pushback []string) error {
+	if err == nil {
+		return nil
+	}
 	s := status.Convert(err)
 	switch code := s.Code(); {
-	case code == codes.OK:
-		return nil
 	case code == codes.Unavailable, slices.Contains(o.Codes, code):
 	case code == codes.DeadlineExceeded && o.AttemptTimeout > 0: // if it was the call's, the loop ends
 	default:

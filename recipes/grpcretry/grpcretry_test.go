@@ -174,6 +174,20 @@ func TestCodes(t *testing.T) {
 }
 
 // Only the methods that are named are repeated: none, if none is.
+// An error is no success, whatever its status says.
+func TestErrorWithoutCode(t *testing.T) {
+	fails := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+		return errWithoutCode{}
+	}
+	call := grpcretry.UnaryClientInterceptor(grpcretry.Options{Idempotent: func(string) bool { return true }})
+	require.Equal(t, errWithoutCode{}, call(t.Context(), "/service/method", nil, nil, nil, fails))
+}
+
+type errWithoutCode struct{}
+
+func (errWithoutCode) Error() string              { return "failed" }
+func (errWithoutCode) GRPCStatus() *status.Status { return status.New(codes.OK, "") }
+
 func TestIdempotent(t *testing.T) {
 	for _, test := range []struct {
 		idempotent func(string) bool

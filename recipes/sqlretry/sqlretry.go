@@ -21,6 +21,7 @@ package sqlretry
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,12 +93,18 @@ func Do(ctx context.Context, db *sql.DB, o Options, f func(tx *sql.Tx) error) er
 func Repeatable(err error) bool {
 	// 40001 means the same to every database that uses SQLSTATE, and 40P01 is PostgreSQL's own. No
 	// application numbers its errors so by chance.
-	if e, ok := err.(interface{ SQLState() string }); ok && (e.SQLState() == "40001" || e.SQLState() == "40P01") {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) && (state.SQLState() == "40001" || state.SQLState() == "40P01") {
 		return true
 	}
-	if e, ok := err.(interface{ Code() int }); ok && sqliteBusy(e.Code(), err.Error()) {
+	var code interface {
+		error
+		Code() int
+	}
+	if errors.As(err, &code) && sqliteBusy(code.Code(), code.Error()) {
 		return true
 	}
+	// errors.As asks errors that do not unwrap, too. But it stops at the first that has the method.
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
 		return Repeatable(e.Unwrap())

@@ -113,6 +113,9 @@ func (e *codeError) Unwrap() []error  { return e.errs }
 func TestRepeatable(t *testing.T) {
 	busy := &codeError{5, "database is locked (5) (SQLITE_BUSY)", nil}
 	locked := &codeError{6, "database table is locked (6)", nil}
+	fromLoop := func(err error) error { // the error of a loop within a transaction, which does not unwrap
+		return backoff.Retry(func() error { return fmt.Errorf("order: %w", backoff.Permanent(err)) }, nil)
+	}
 	for _, test := range []struct {
 		err  error
 		want bool
@@ -138,6 +141,10 @@ func TestRepeatable(t *testing.T) {
 		{&codeError{2053, "in doubt", nil}, false}, // Oracle: committed, some remote databases may be in doubt
 		{&codeError{2054, "in doubt", nil}, false}, // Oracle: transaction in doubt
 		{&codeError{0, "", []error{nil}}, false},
+
+		{fromLoop(stateError("40001")), true},
+		{fromLoop(busy), true},
+		{fromLoop(stateError("23505")), false},
 
 		{driver.ErrBadConn, false},
 		{context.DeadlineExceeded, false},
