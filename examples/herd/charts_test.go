@@ -19,10 +19,11 @@ func TestCharts(t *testing.T) {
 	for args, words := range map[string][]string{
 		"-scenario contention -runs 2 -clients 30,2,100":             {"time (s)", decorrelated, "(default)"},
 		"-scenario amplification -rates 0.9,0.1":                     {cost14, "(%)"},
+		"-scenario amplification -rates 0":                           {cost14, "(%)"},
 		"-scenario fleet -processes 1,10 -capacity 0 -load 0.3 -csv": {"sizes itself"},
 	} {
 		file := filepath.Join(t.TempDir(), "chart.svg")
-		output(t, args+" -svg "+file)
+		output(t, args, "-svg", file)
 		picture, err := os.ReadFile(file)
 		require.NoError(t, err)
 		checkSVG(t, string(picture), words...)

@@ -60,8 +60,8 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	if c.scenario != "all" && !slices.Contains(names(), c.scenario) {
 		return c, fmt.Errorf("-scenario %q is not %s or all", c.scenario, strings.Join(names(), ", "))
 	}
-	if c.runs < 1 || c.perProcess < 1 || c.perSecond <= 0 {
-		return c, errors.New("-runs, -per-process and -per-second must be above zero")
+	if c.runs < 1 || c.perProcess < 1 || c.layers > 10 || !(c.perSecond > 0) {
+		return c, errors.New("-runs, -per-process and -per-second must be above zero, and -layers at most 10")
 	}
 	var err error
 	flags.Visit(func(f *flag.Flag) {
@@ -71,6 +71,8 @@ func parse(args []string, stderr io.Writer) (config, error) {
 			err = fmt.Errorf("-%s is for %s, not for -scenario %s", f.Name, scenarios, c.scenario)
 		case strings.HasPrefix(value, "-"):
 			err = fmt.Errorf("-%s %s is below zero", f.Name, value)
+		case !c.sensible(f):
+			err = fmt.Errorf("-%s %s is too large or too small", f.Name, value)
 		case strings.Contains(value, ",") && slices.Contains(strings.Fields(single[c.scenario]), f.Name):
 			err = fmt.Errorf("-%s takes one number for -scenario %s", f.Name, c.scenario)
 		}
@@ -79,6 +81,24 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		err = errors.New("-svg needs at least two numbers of clients or processes")
 	}
 	return c, err
+}
+
+// sensible reports whether the value of a flag is one that a simulation can add up and come to an end with.
+func (c *config) sensible(f *flag.Flag) bool {
+	value, _ := f.Value.(flag.Getter)
+	if value == nil {
+		return true // it has been looked at in Set
+	}
+	switch v := value.Get().(type) {
+	case int:
+		return v <= 1_000_000
+	case float64:
+		return v <= 1_000_000
+	case time.Duration:
+		seconds := f.Name == "restart" || f.Name == "duration" && c.scenario == "outage"
+		return v <= 100*time.Hour && (!seconds || v == 0 || v >= time.Second)
+	}
+	return true
 }
 
 // flags returns the flags. The usage of one that is not for all scenarios starts with those that it is

@@ -29,6 +29,12 @@ func TestUsageErrors(t *testing.T) {
 		"-duration -5ms is below zero":                            "-scenario outage -duration -5ms",
 		"not above zero":                                          "-scenario blip -queue -5s",
 		"-runs, -per-process and -per-second must be above zero":  "-scenario contention -runs 0",
+		"-layers at most 10":                                      "-scenario amplification -layers 11",
+		"-runs 1000001 is too large":                              "-scenario contention -runs 1000001",
+		"-restart 5ns is too large or too small":                  "-scenario blip -restart 5ns",
+		"-answer 2562047h0m0s is too large":                       "-scenario outage -answer 2562047h",
+		"-per-second +Inf is too large":                           "-scenario amplification -per-second Inf",
+		"-per-second must be above zero, and":                     "-scenario amplification -per-second NaN",
 		"-csv is for contention, fleet, not for -scenario":        "-scenario outage -csv",
 		"-svg needs at least two numbers of clients or processes": "-scenario contention -clients 10 -svg x.svg",
 		"fleet, not for -scenario retry-after":                    "-scenario retry-after -svg x.svg",
@@ -48,11 +54,11 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// output returns what a run with args, separated by spaces, prints.
-func output(t *testing.T, args string) string {
+// output returns what a run with args, separated by spaces, and more prints.
+func output(t *testing.T, args string, more ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	require.Zero(t, run(strings.Fields(args), &stdout, &stderr), stderr.String())
+	require.Zero(t, run(append(strings.Fields(args), more...), &stdout, &stderr), stderr.String())
 	require.Empty(t, stderr.String())
 	return stdout.String()
 }

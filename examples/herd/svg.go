@@ -116,6 +116,9 @@ func (s scale) at(v float64) float64 {
 
 // fromZero returns a scale from zero to a round number not below most, and its ticks.
 func fromZero(most, start, end float64) (scale, []float64) {
+	if most <= 0 { // nothing to show
+		most = 1
+	}
 	step := math.Pow(10, math.Floor(math.Log10(most)))
 	switch {
 	case most/step <= 2:
