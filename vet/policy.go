@@ -34,7 +34,7 @@ func (p *policy) trace(e ast.Expr) {
 		p.made(e)
 	case *ast.CallExpr:
 		name, _, _ := p.callee(e)
-		if !strings.HasPrefix(name, "With") {
+		if !strings.HasPrefix(name, "With") || len(e.Args) == 0 {
 			p.made(e)
 			return
 		}
@@ -55,7 +55,7 @@ func (p *policy) made(e ast.Expr) {
 	name := typeName(p.TypesInfo.TypeOf(e))
 	p.stateful = p.stateful || name == "backoff.ExponentialBackOff" || name == "backoff.LinearBackOff"
 	made := strings.HasPrefix(name, "backoff.") && strings.HasSuffix(name, "BackOff")
-	p.unknown = p.unknown || p.origin != nil || !made || name == "backoff.BackOff"
+	p.unknown = p.unknown || p.origin != nil || !made || name == "backoff.BackOff" || name == "backoff.StopBackOff"
 	p.origin = e
 }
 
@@ -109,12 +109,10 @@ func (p *policy) ends() bool {
 func (c *checker) settings(e ast.Expr, v int, byHand bool) {
 	p := c.policy(e)
 	initial, certain := p.setting("InitialInterval")
-	for _, v := range p.way {
-		certain = certain && c.facts[fact{v, "Reset"}] == nil
-	}
+	reset := func(v *types.Var) bool { return c.facts[fact{v, "Reset"}] != nil }
 	stop, _ := p.setting("Stop")
 	_, literal := p.origin.(*ast.CompositeLit)
-	if byHand && !literal && certain && v > 0 && v < 5 && len(initial) > 0 && c.facts[fact{initial[0], reported}] == nil {
+	if byHand && !literal && certain && !slices.ContainsFunc(p.way, reset) && v > 0 && v < 5 && len(initial) > 0 && c.facts[fact{initial[0], reported}] == nil {
 		c.note(initial[0], reported, e)
 		c.Reportf(initial[0].Pos(), "InitialInterval has no effect before the next Reset, and there is none")
 	} else if !byHand && literal && v == 4 && len(stop) == 0 && p.ends() {

@@ -96,7 +96,7 @@ var hook = regexp.MustCompile(`^func\((\w+ )?int\) time\.Duration$`)
 var context = regexp.MustCompile(`^func\([^()]*?\b([a-z]\w*) context\.Context`)
 
 // locks holds the names of what takes a lock, and what programs send to take a place in a semaphore.
-var locks = []string{"Lock", "TryLock", "Acquire", "TryAcquire", "struct{}{}", "true", "1"}
+var locks = []string{"Lock", "TryLock", "Acquire", "TryAcquire", "struct{}{}", "true", "0", "1"}
 
 // concurrent reports whether a function around cur, outside of which v is declared, runs more than
 // once at a time, without a lock that it or each of its callers takes. A method that keeps its policy in
@@ -158,7 +158,7 @@ func loopOf(cur inspector.Cursor) ast.Node {
 		case *ast.ForStmt, *ast.RangeStmt:
 			return n.Node()
 		}
-		break
+		return nil
 	}
 	return nil
 }
@@ -187,8 +187,8 @@ func (c *checker) wait(cur inspector.Cursor, call *ast.CallExpr) {
 }
 
 // In a loop, ends ask whether its time is over. Before it, limits set that time.
-var ends = regexp.MustCompile(`^(time\.(Since|Until)|\(time\.Time\)\.(After|Before|Compare)|\(context\.Context\)\.Err)$`)
-var limits = regexp.MustCompile(`^(time\.After|context\.With(Timeout|Deadline))$`)
+var ends = regexp.MustCompile(`^(time\.(Since|Until)|\(time\.Time\)\.(After|Before|Compare)|context\.Cause|\(context\.Context\)\.Err)$`)
+var limits = regexp.MustCompile(`^(time\.After|context\.With(Timeout|Deadline)(Cause)?)$`)
 
 // limited reports whether a count or a time may end the loop around cur, or a condition with an order.
 func (c *checker) limited(cur inspector.Cursor, loop *ast.ForStmt) (limited bool) {
@@ -221,13 +221,18 @@ func (c *checker) context(cur inspector.Cursor, call *ast.CallExpr, e ast.Expr, 
 	if v > 4 || p.unknown || p.context || op == nil || c.mentions(op, stops...) {
 		return
 	}
+	for n := range ast.Preorder(op) { // what the operation calls may end the loop, too
+		if inner, ok := n.(*ast.CallExpr); ok && c.mentions(c.function(inner.Fun), "Permanent", "PermanentError") {
+			return
+		}
+	}
 	for fn := range cur.Enclosing(functions...) {
 		signature := c.signature(fn)
 		ctx := context.FindStringSubmatch(signature)
 		if ctx != nil && !strings.Contains(signature, "*testing.") && !c.mentions(fn.Node(), "WithoutCancel") {
 			c.Reportf(e.Pos(), "this loop goes on when %s is done: give its policy WithContext", ctx[1])
 		}
-		if ctx != nil || fn.Parent().ParentEdgeKind() == edge.GoStmt_Call {
+		if ctx != nil || slices.Contains([]edge.Kind{edge.GoStmt_Call, edge.DeferStmt_Call}, fn.Parent().ParentEdgeKind()) {
 			return
 		}
 	}
@@ -236,13 +241,17 @@ func (c *checker) context(cur inspector.Cursor, call *ast.CallExpr, e ast.Expr, 
 // operation returns the function around a loop over the Attempts or the Ticker that call makes. It returns
 // nil if an error may end that loop: if a return or a break has another condition than that something is nil.
 func operation(cur inspector.Cursor, call *ast.CallExpr) ast.Node {
+	// In a switch the case may be nil alone.
+	succeeds := func(e ast.Expr) bool { return strings.HasSuffix("== "+types.ExprString(e), "== nil") }
 	for loop := range outermost(cur).Preorder((*ast.ForStmt)(nil), (*ast.RangeStmt)(nil)) {
 		body, _ := loop.LastChild()
 		op := outermost(cur).Node()
 		for n := range body.Preorder((*ast.ReturnStmt)(nil), (*ast.BranchStmt)(nil)) {
-			is, depends := n.Parent().Parent().Node().(*ast.IfStmt)
 			branch, ok := n.Node().(*ast.BranchStmt)
-			if depends && !(ok && branch.Tok == token.CONTINUE) && !strings.HasSuffix(types.ExprString(is.Cond), "== nil") {
+			is, depends := n.Parent().Parent().Node().(*ast.IfStmt)
+			clause, cases := n.Parent().Node().(*ast.CaseClause)
+			stays := ok && (branch.Tok == token.CONTINUE || cases && branch.Label == nil)
+			if !stays && (depends && !succeeds(is.Cond) || cases && !slices.ContainsFunc(clause.List, succeeds)) {
 				op = nil
 			}
 		}
@@ -294,7 +303,7 @@ func (c *checker) learn() {
 				c.note(c.object(n.Names[i]), assigned, value)
 			}
 		case *ast.KeyValueExpr:
-			if v, ok := c.object(n.Key).(*types.Var); ok && v.IsField() {
+			if v, ok := c.object(n.Key).(*types.Var); ok && v.IsField() && !strings.Contains(types.ExprString(n.Key), ".") { // not a map's
 				c.note(v, assigned, n.Value)
 			}
 		case *ast.Ident:

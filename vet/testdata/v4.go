@@ -19,6 +19,11 @@ type ZeroBackOff struct{}
 func (b *ZeroBackOff) NextBackOff() time.Duration { return 0 }
 func (b *ZeroBackOff) Reset()                     {}
 
+type StopBackOff struct{}
+
+func (b *StopBackOff) NextBackOff() time.Duration { return Stop }
+func (b *StopBackOff) Reset()                     {}
+
 type ConstantBackOff struct{ Interval time.Duration }
 
 func NewConstantBackOff(d time.Duration) *ConstantBackOff { return &ConstantBackOff{d} }
@@ -82,6 +87,8 @@ func (b *LinearBackOff) NextBackOff() time.Duration { return b.Interval }
 func (b *LinearBackOff) Reset()                     {}
 
 type Budget struct{}
+
+func (b *Budget) Withdraw() bool { return true }
 
 func WithBudget(b BackOff, budget *Budget) BackOff              { return b }
 func WithRetryIf(b BackOff, retryable func(error) bool) BackOff { return b }

@@ -50,6 +50,19 @@ func never() error { return errors.New("never") }
 
 type dialer interface{ dial() error }
 
+func (c *client) try() error {
+	if err := c.dial(); err != nil {
+		return c.refused()
+	}
+	return nil
+}
+
+// What the operation calls may end the loop.
+func calls(ctx context.Context, c *client) {
+	_ = backoff.Retry(func() error { return c.refused() }, backoff.NewExponentialBackOff())
+	_ = backoff.Retry(c.try, backoff.NewExponentialBackOff())
+}
+
 // Which method it is is not shown.
 func dynamic(ctx context.Context, d dialer) {
 	_ = backoff.Retry(d.dial, backoff.NewExponentialBackOff())
@@ -78,6 +91,34 @@ func attemptsEnd(ctx context.Context) (err error) {
 	}
 	for range own.Attempts(own.NewExponentialBackOff(), &err) {
 		if err = call(ctx); !retryable(err) {
+			break
+		}
+	}
+	return err
+}
+
+func attemptsSwitch(ctx context.Context) (err error) {
+	for range own.Attempts(own.NewExponentialBackOff(), &err) {
+		switch err = call(ctx); {
+		case err == nil:
+		case errors.Is(err, http.ErrNoCookie):
+			return err
+		}
+	}
+loop:
+	for range own.Attempts(own.NewExponentialBackOff(), &err) {
+		switch err = call(ctx); err {
+		case nil:
+			continue
+		default:
+			break loop
+		}
+	}
+	for range own.Attempts(own.NewExponentialBackOff(), &err) { // want `goes on when ctx is done`
+		switch err = call(ctx); err {
+		case nil:
+			return nil
+		case http.ErrNoCookie:
 			break
 		}
 	}
@@ -222,6 +263,13 @@ func background(ctx context.Context) {
 	go func() {
 		_ = backoff.Retry(func() error { return nil }, backoff.NewExponentialBackOff())
 	}()
+}
+
+func cleanUp(ctx context.Context) {
+	defer func() {
+		_ = backoff.Retry(func() error { return nil }, backoff.NewExponentialBackOff())
+	}()
+	_ = backoff.Retry(func() error { return call(ctx) }, &backoff.StopBackOff{})
 }
 
 func blank(_ context.Context) error {

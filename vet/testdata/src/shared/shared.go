@@ -94,6 +94,14 @@ func alone(ctx context.Context, id string) error {
 	return backoff.Retry(op, limited)
 }
 
+var places = make(chan int, 1)
+
+func oneOf(ctx context.Context, id string) error {
+	places <- 0
+	defer func() { <-places }()
+	return backoff.Retry(op, limited)
+}
+
 type weighted interface {
 	Acquire(ctx context.Context, n int64) error
 }
@@ -293,5 +301,17 @@ func lockedHook() {
 		return b.NextBackOff()
 	}}
 }
+
+type keyed struct {
+	policy backoff.BackOff
+	budget *own.Budget
+}
+
+// A field as the key of a map is not set.
+func (k *keyed) state() map[backoff.BackOff]bool {
+	return map[backoff.BackOff]bool{k.policy: k.budget.Withdraw()}
+}
+
+func (k *keyed) get(ctx context.Context, id string) error { return backoff.Retry(op, k.policy) }
 
 var op func() error

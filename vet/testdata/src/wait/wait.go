@@ -149,6 +149,9 @@ func ended(ctx context.Context, limit time.Duration, jobs []int) {
 	for ctx.Err() == nil {
 		time.Sleep(b.NextBackOff())
 	}
+	for context.Cause(ctx) == nil {
+		time.Sleep(b.NextBackOff())
+	}
 	for len(jobs) > 0 {
 		if try() {
 			jobs = jobs[1:]
@@ -175,6 +178,19 @@ func ended(ctx context.Context, limit time.Duration, jobs []int) {
 func deadline(ctx context.Context) {
 	b := backoff.NewExponentialBackOff()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		select {
+		case <-time.After(b.NextBackOff()):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func cause(ctx context.Context) {
+	b := backoff.NewExponentialBackOff()
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, context.Canceled)
 	defer cancel()
 	for {
 		select {
