@@ -514,13 +514,13 @@ func ExampleWithContext_deadline() {
 	// true <nil>
 }
 
-// Check the returned error, not ctx.Err(): after a refused wait the context has not ended. The named
-// limit comes first, because an attempt's own timeout matches context.DeadlineExceeded too.
+// Check the returned error, not ctx.Err(): after a refused wait the context has not ended. The limits
+// come first, because an attempt's own timeout matches context.DeadlineExceeded too.
 func Example_outcome() {
 	errGivenUp := errors.New("given up")
 	outcome := func(err error) string {
 		switch {
-		case errors.Is(err, errGivenUp): // first: the last attempt may have had a timeout of its own
+		case errors.Is(err, errGivenUp), errors.Is(err, backoff.ErrBudgetExhausted): // first: attempts have timeouts too
 			return "given up"
 		case errors.Is(err, context.Canceled):
 			return "shutdown"
@@ -658,9 +658,7 @@ func ExampleBudget() {
 	for attempt := 1; ; attempt++ {
 		err := fetch()
 		if err == nil {
-			if attempt == 1 {
-				budget.Deposit()
-			}
+			budget.Deposit()
 			break
 		}
 		fmt.Printf("attempt %d: %v, %d tokens left\n", attempt, err, budget.Tokens())
@@ -674,11 +672,13 @@ func ExampleBudget() {
 	// attempt 3: busy, 0 tokens left
 }
 
-// The budget pays for one retry. The next one waits until a success elsewhere has paid for it.
+// The budget pays for one retry. The next one waits until successes elsewhere have paid for it.
 func ExampleWithBudgetWait() {
 	budget := &backoff.Budget{Capacity: 5}
-	wait := backoff.WithMaxElapsedTime(0)
-	policy := backoff.WithBudgetWait(backoff.NewExponentialBackOff(wait, backoff.WithInitialInterval(time.Millisecond)), budget)
+	policy := backoff.WithBudgetWait(backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
+		backoff.WithMaxElapsedTime(0),                 // wait for as long as it takes
+	), budget)
 	calls := 0
 	err := backoff.RetryNotify(func() error {
 		if calls++; calls < 3 {

@@ -67,8 +67,8 @@ var (
 	unit      = regexp.MustCompile(` [s%]$`)
 )
 
-// Each row of a table in choosing.md has the figures that herd prints, and a table of strategies has a
-// row for each jitter.
+// Each row of a table in choosing.md has the figures that herd prints, and the table of jitters has a row
+// for each.
 func TestChoosingFigures(t *testing.T) {
 	herd := build(t, "examples/herd")
 	for _, table := range pageTable.FindAllStringSubmatch(read(t, "docs/choosing.md"), -1) {

@@ -145,7 +145,7 @@ var (
 // outcome is the README's.
 func outcome(err error) string {
 	switch {
-	case errors.Is(err, errGivenUp): // first: the last attempt may have had a timeout of its own
+	case errors.Is(err, errGivenUp), errors.Is(err, backoff.ErrBudgetExhausted): // first: attempts have timeouts too
 		return "given up"
 	case errors.Is(err, context.Canceled):
 		return "shutdown"
@@ -186,6 +186,8 @@ func TestReadmeOutcome(t *testing.T) {
 			require.Equal(t, want, outcome(err), err)
 		})
 	}
+	empty := backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: -1})
+	require.Equal(t, "given up", outcome(backoff.Retry(func() error { return context.DeadlineExceeded }, empty)))
 	require.Equal(t, "<nil>", outcome(nil))
 	require.Equal(t, "connection refused", outcome(errRefused))
 }
