@@ -1,12 +1,9 @@
 package backoff_test
 
 import (
-	"context"
-	"errors"
 	"io"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,40 +23,6 @@ func TestAttemptsNumbers(t *testing.T) {
 	}
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 2, 3}, numbers)
-}
-
-// The error that Retry would return is left in err, whatever the reason.
-func TestAttemptsError(t *testing.T) {
-	late, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Hour))
-	defer cancel()
-	for name, test := range map[string]struct {
-		errs   []error
-		policy func() backoff.BackOff
-	}{
-		"success":             {[]error{nil}, func() backoff.BackOff { return waits(0) }},
-		"success later":       {[]error{errFailed, nil}, func() backoff.BackOff { return waits(0) }},
-		"policy stops":        {[]error{errFailed, io.EOF}, func() backoff.BackOff { return waits(0) }},
-		"permanent":           {[]error{errFailed, backoff.Permanent(io.EOF)}, func() backoff.BackOff { return waits(0, 0) }},
-		"permanent, deeper":   {[]error{errors.Join(errFailed, backoff.Permanent(io.EOF))}, func() backoff.BackOff { return waits(0) }},
-		"permanent, bare":     {[]error{&backoff.PermanentError{}}, func() backoff.BackOff { return waits(0) }},
-		"not retryable":       {[]error{errFailed, io.EOF}, func() backoff.BackOff { return backoff.WithRetryIf(waits(0, 0, 0), isFailed) }},
-		"budget":              {[]error{errFailed}, func() backoff.BackOff { return backoff.WithBudget(waits(0, 0), &backoff.Budget{Capacity: 5}) }},
-		"cause":               {[]error{errFailed}, func() backoff.BackOff { return backoff.WithStopCause(waits(0), errCause) }},
-		"context":             {[]error{errFailed}, func() backoff.BackOff { return backoff.WithContext(waits(0), cancelled()) }},
-		"context, bare":       {[]error{context.DeadlineExceeded}, func() backoff.BackOff { return backoff.WithContext(waits(0), late) }},
-		"server's wait":       {[]error{backoff.RetryAfter(errFailed, 1), io.EOF}, func() backoff.BackOff { return waits(0) }},
-		"server asks too far": {[]error{backoff.RetryAfter(errFailed, time.Hour)}, func() backoff.BackOff { return &backoff.ExponentialBackOff{MaxElapsedTime: time.Minute} }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			operation, calls := results(test.errs...)
-			want := backoff.Retry(operation, test.policy())
-			wantCalls := *calls
-			operation, calls = results(test.errs...)
-			got := attempt(operation, test.policy())
-			require.Equal(t, want, got)
-			require.Equal(t, wantCalls, *calls)
-		})
-	}
 }
 
 func isFailed(err error) bool { return err == errFailed }
@@ -152,17 +115,6 @@ func TestAttemptsLeave(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A panic of the body passes through.
-func TestAttemptsPanic(t *testing.T) {
-	var err error
-	require.PanicsWithValue(t, "boom", func() {
-		for range backoff.Attempts(nil, &err) {
-			panic("boom")
-		}
-	})
-	require.NoError(t, err)
 }
 
 // Leaving a later pass with success gives the budget back what the retry cost.
@@ -292,24 +244,6 @@ func TestAttemptsNil(t *testing.T) {
 			require.Fail(t, "no pass")
 		}
 	})
-}
-
-// The value of the last attempt stays, as in RetryWithData.
-func TestAttemptsValue(t *testing.T) {
-	get := func(failures int) (value int, err error) {
-		operation, _ := failing(failures)
-		for range backoff.Attempts(waits(0, 0), &err) {
-			value++
-			err = operation()
-		}
-		return value, err
-	}
-	value, err := get(1)
-	require.NoError(t, err)
-	require.Equal(t, 2, value)
-	value, err = get(-1)
-	require.Same(t, errFailed, err)
-	require.Equal(t, 3, value)
 }
 
 // In the first pass err says that it has not been set.

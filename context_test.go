@@ -209,6 +209,15 @@ func TestContextCausePermanent(t *testing.T) {
 	}
 }
 
+// A loop that never waits sees its context end, also on wasm, which has one thread.
+func TestContextWithoutWaits(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	operation, _ := failing(10_000_000) // or the test would not end
+	err := backoff.Retry(operation, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
 // Two contexts for one policy do not replace each other.
 func TestContextTwice(t *testing.T) {
 	b := backoff.WithMaxRetries(waits(0), 1)

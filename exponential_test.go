@@ -1,10 +1,10 @@
 package backoff_test
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -107,7 +107,7 @@ func TestRandomizationFactorRange(t *testing.T) {
 	}
 	for _, factor := range []float64{0, -0.5, -1, math.Inf(-1), math.NaN()} {
 		b := &backoff.ExponentialBackOff{InitialInterval: time.Second, MaxInterval: time.Second, RandomizationFactor: factor}
-		require.Equal(t, repeat(time.Second, 100), draws(b, 100))
+		require.Equal(t, slices.Repeat([]time.Duration{time.Second}, 100), draws(b, 100))
 	}
 }
 
@@ -225,16 +225,6 @@ func TestExponentialZeroWaits(t *testing.T) {
 	require.Equal(t, []time.Duration{0, 0, backoff.Stop}, draws(b, 3))
 }
 
-func TestExponentialAllocs(t *testing.T) {
-	for _, limit := range []time.Duration{0, backoff.DefaultMaxElapsedTime} {
-		b := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(limit))
-		require.Zero(t, testing.AllocsPerRun(100, func() {
-			b.Reset()
-			b.NextBackOff()
-		}), fmt.Sprint(limit))
-	}
-}
-
 // A type may embed a policy that it makes later.
 type lazy struct{ *backoff.ExponentialBackOff }
 
@@ -258,7 +248,7 @@ func TestExponentialEmbedded(t *testing.T) {
 	require.Same(t, errFailed, backoff.Retry(operation, &lazy{}), "not made yet when the loop ends")
 }
 
-// Copies of a policy share nothing but their Clock (with -race).
+// Copies of a policy share nothing but their Clock.
 func TestExponentialCopy(t *testing.T) {
 	clock := clockOf(0, time.Minute, time.Minute)
 	template := backoff.NewExponentialBackOff(backoff.WithClockProvider(clock))
@@ -335,8 +325,8 @@ func TestSystemClock(t *testing.T) {
 	require.False(t, now.After(time.Now()))
 }
 
-// In cenkalti/backoff v4 the elapsed time starts at construction, so that a policy that is made
-// early gives up late, or at its first failure.
+// In cenkalti/backoff v4 the elapsed time starts at construction, so that a policy that is made early and
+// asked by hand gives up too early.
 func TestClockReads(t *testing.T) {
 	clock := clockOf(0, 1, 2, 3)
 	b := backoff.NewExponentialBackOff(backoff.WithClockProvider(clock), backoff.WithInitialInterval(1))
@@ -345,11 +335,6 @@ func TestClockReads(t *testing.T) {
 	require.Zero(t, clock.reads)
 	require.NotEqual(t, backoff.Stop, b.NextBackOff())
 	require.NotZero(t, clock.reads)
-
-	clock = clockOf(time.Hour)
-	b = backoff.NewExponentialBackOff(backoff.WithClockProvider(clock))
-	clock.times = []time.Duration{24 * time.Hour}
-	require.NotEqual(t, backoff.Stop, b.NextBackOff(), "a day between construction and use does not count")
 }
 
 // After Reset, nothing is left of a Clock that has been replaced, even if the two are 2,000 years apart.

@@ -325,14 +325,6 @@ func intervals(b *backoff.ExponentialBackOff, n int) []time.Duration {
 	return draws(b, n)
 }
 
-func repeat(d time.Duration, n int) []time.Duration {
-	var ds []time.Duration
-	for range n {
-		ds = append(ds, d)
-	}
-	return ds
-}
-
 // permutations calls f with each order of 0 … n-1.
 func permutations(n int, f func([]int)) {
 	order := make([]int, n)

@@ -271,19 +271,6 @@ func TestContextErrorTimeout(t *testing.T) {
 	}
 }
 
-func TestTimerAndContextTogether(t *testing.T) {
-	for range 500 {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(time.Second, cancel)
-			operation, calls := failing(-1)
-			err := backoff.Retry(operation, backoff.WithContext(backoff.NewConstantBackOff(time.Second), ctx))
-			require.ErrorIs(t, err, context.Canceled)
-			require.LessOrEqual(t, *calls, 2, "the timer may come first, but only once")
-		})
-	}
-}
-
 func TestContextDecorators(t *testing.T) {
 	for name, wrap := range decorators {
 		if name == "WithContext" {
@@ -361,7 +348,7 @@ func TestMaxElapsedTimeOperation(t *testing.T) {
 	})
 }
 
-// A policy made long before its use by hand does not give up at its first failure, as in v4.
+// A policy made long before its use by hand does not give up at its first failure, as it does in v4.
 func TestMaxElapsedTimeConstruction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := backoff.NewExponentialBackOff()
@@ -824,6 +811,35 @@ func TestBudgetTurnSuccess(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A retry that is paid for at once returns its cost, also after one that had to wait.
+func TestBudgetTurnLater(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		budget := &backoff.Budget{Clock: &manual{}}
+		for range 100 {
+			budget.Deposit()
+		}
+		spend(budget)
+		for _, at := range []time.Duration{1000, 1050} { // pays for one retry each
+			time.AfterFunc(at*time.Millisecond, func() {
+				for range 5 {
+					budget.Deposit()
+				}
+			})
+		}
+		before := 0
+		operation, calls := failing(2)
+		require.NoError(t, retry(func() error {
+			err := operation()
+			if err == nil {
+				before = budget.Tokens() + 5 // what this retry has taken
+			}
+			return err
+		}, backoff.WithBudgetWait(backoff.NewConstantBackOff(300*time.Millisecond), budget)))
+		require.Equal(t, 3, *calls)
+		require.Equal(t, 5, budget.Tokens()-before)
+	})
 }
 
 // FuzzAttempts with a budget that makes retries wait: random scripts in a bubble, as its waits are real.

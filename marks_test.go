@@ -198,40 +198,6 @@ func TestPermanentDepth(t *testing.T) {
 	requireUnmarked(t, err)
 }
 
-// link is an error that holds the next one by value, so that to compare two long chains takes long.
-type link struct{ next error }
-
-func (l link) Error() string { return "link" }
-func (l link) Unwrap() error { return l.next }
-
-// A long chain of values is searched in no time, as is one below a mark. (To look whether a value can
-// be compared before its type was took 5 s here once.)
-func TestPermanentChain(t *testing.T) {
-	start := backoff.Permanent(errFailed)
-	var err error = link{start}
-	for range 4000 {
-		err = link{err}
-	}
-	result := once(t, err)
-	for range 100 {
-		require.NotErrorIs(t, result, errCause)
-		require.ErrorIs(t, result, errFailed)
-	}
-	requireUnmarked(t, result)
-}
-
-// A wide tree loses nothing.
-func TestPermanentWide(t *testing.T) {
-	errs := []error{backoff.Permanent(errFailed)}
-	for range 150_000 {
-		errs = append(errs, io.EOF)
-	}
-	joined := errors.Join(append(errs, errCause)...)
-	require.ErrorIs(t, once(t, joined), errCause)
-	joined = errors.Join(append(errs[1:], errCause)...)
-	require.True(t, joined == once(t, backoff.Permanent(joined)))
-}
-
 // offering is an error whose own As method finds a code.
 type offering struct{ error }
 

@@ -131,19 +131,6 @@ func TestRetryPanic(t *testing.T) {
 	require.Equal(t, 2, timer.stops)
 }
 
-// Failing attempts keep constant memory.
-func TestRetryMemory(t *testing.T) {
-	eachLoop(t, func(t *testing.T, retry retry) {
-		operation, calls := failing(100_000)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		require.NoError(t, retry(operation, &backoff.ZeroBackOff{}))
-		runtime.ReadMemStats(&after)
-		require.Equal(t, 100_001, *calls)
-		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<10))
-	})
-}
-
 // A custom timer is used for every wait, also for one of zero.
 func TestTimer(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -208,12 +208,3 @@ func TestStopCauseText(t *testing.T) {
 	err := backoff.Retry(func() error { return errors.Join(errFailed, io.EOF) }, backoff.WithStopCause(waits(), errors.Join(errTime, errTries)))
 	require.EqualError(t, err, "out of time; out of tries: failed; EOF")
 }
-
-func TestStopCauseByHand(t *testing.T) {
-	inner := waits(1, 2)
-	b := backoff.WithStopCause(inner, errTime)
-	require.Equal(t, []time.Duration{1, 2, backoff.Stop, backoff.Stop}, draws(b, 4))
-	b.Reset()
-	require.Equal(t, []time.Duration{1, 2}, draws(b, 2))
-	require.Equal(t, 1, inner.resets)
-}

@@ -191,11 +191,6 @@ func TestTicker(t *testing.T) {
 	require.Equal(t, []time.Duration{time.Second}, timer.waits)
 }
 
-func TestStopBackOff(t *testing.T) {
-	fail := errors.New("fail")
-	require.Same(t, fail, backoff.Retry(func() error { return fail }, &v4.StopBackOff{}))
-}
-
 // An operation of v4's generic type is converted, as the two are different types.
 func TestOperationWithData(t *testing.T) {
 	var answer v4.OperationWithData[int] = func() (int, error) { return 42, nil }
