@@ -46,10 +46,11 @@
 //
 // A policy implements NextBackOff and Reset. If it adapts to the outcome of attempts, it also
 // implements [BackOffObserver]. A decorator embeds a policy and should have a method Unwrap() BackOff
-// that returns it; up to 1,000 of them are looked through. Without Unwrap, the end of a context below
-// is noticed only after the wait and one more call, and the error does not match the context's.
-// Observers, WithRetryIf, budgets and stop causes below do not see the outcomes, and an
-// [ExponentialBackOff] ignores a [RetryAfterError] (see also its Stop). BackOff has examples of both.
+// that returns it; the outermost 1,000 policies are looked at. Without Unwrap, the end of a context
+// below is noticed only after the wait and one more call, and the error does not match the context's.
+// Observers, WithRetryIf and budgets below do not see the outcomes, the error names no budget and no
+// stop cause, and an [ExponentialBackOff] neither spreads nor limits the wait that a [RetryAfterError]
+// asks for (see also its Stop). BackOff has examples of both.
 package backoff
 
 import (

@@ -28,8 +28,8 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 // The bucket sizes itself. Full, it holds the cost of a retry for each success of the last three seconds
 // (one that is t old counts e^(−t/3s)), and of five retries at least. So it shrinks within seconds of an
 // outage, and what was spent beyond these five is forgotten then. In the long run the retries that fail
-// again are about a fifth of the first attempts that succeed. A success after a retry returns what that
-// retry cost. (The costs are those of the AWS SDKs' retry quota until November 2026.)
+// again are at most about a fifth of the first attempts that succeed. A success after a retry returns
+// what that retry cost. (The costs are those of the AWS SDKs' retry quota until November 2026.)
 //
 // Five retries are many for a process that sends less than one request per second. Thousands of such
 // processes need longer first waits, or Capacity: 5.
@@ -106,10 +106,9 @@ func (b *Budget) take(canWait bool) (paid int64, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now, full := b.update()
-	switch cost := b.cost(); {
-	case cost <= full-b.spent:
+	if cost := b.cost(); cost <= full-b.spent {
 		paid = cost
-	case !canWait || now-b.active < budgetTrial:
+	} else if !canWait || now-b.active < budgetTrial {
 		return 0, false
 	}
 	b.spent += paid

@@ -30,11 +30,11 @@ func chain(b BackOff) iter.Seq[BackOff] {
 }
 
 // participant is a policy of this package that remembers something between a failure and the retry. For
-// each attempt a loop calls Observe, decide, NextBackOff and, after the wait, turn; at its end, end.
+// each attempt a loop calls Observe, prepare, NextBackOff and, after the wait, turn; at its end, end.
 type participant interface {
-	// decide is called after a failed attempt, before each NextBackOff. The loop will wait for at
+	// prepare is called after a failed attempt, before each NextBackOff. The loop will wait for at
 	// least floor; a policy that knows it can spread clients above it.
-	decide(floor time.Duration)
+	prepare(floor time.Duration)
 
 	// end is called when the loop ends. The policy forgets what it remembered for the loop. begun
 	// says whether the retry that was decided on last has started.
@@ -52,10 +52,10 @@ type limit struct {
 	reason error // why the last answer was to stop, if there is more to say than that
 }
 
-func newLimit(b BackOff) limit        { return limit{decorator: decorator{orDefault(b)}} }
-func (l *limit) decide(time.Duration) { l.reason = nil }
-func (l *limit) end(bool)             {}
-func (l *limit) stopReason() error    { return l.reason }
+func newLimit(b BackOff) limit         { return limit{decorator: decorator{orDefault(b)}} }
+func (l *limit) prepare(time.Duration) { l.reason = nil }
+func (l *limit) end(bool)              {}
+func (l *limit) stopReason() error     { return l.reason }
 
 // NextBackOff asks the policy below. The reason of a stop travels up with the answer. If a user's
 // decorator has made a wait of the stop, there is no reason any more.

@@ -136,7 +136,7 @@ func newContextError(err, cause, last error) error {
 	if inner, ok := last.(*contextError); ok && equal(inner.like, err) && equal(inner.cause, cause) {
 		return inner
 	}
-	return &contextError{netError{withoutMarks(err)}, withoutMarks(cause), last}
+	return &contextError{netError{err}, withoutMarks(cause), last}
 }
 
 func (e *contextError) Error() string        { return line(e.like, e.cause, e.last) }

@@ -33,8 +33,8 @@ import (
 //	   10         19.222   9.611 … 28.833
 //
 // The zero value and partial literals are ready to use. No combination of fields makes a wait negative
-// or overflow. A field that is changed before the first NextBackOff after a Reset takes effect. The state
-// is that of one loop. While that runs, other goroutines may call only GetElapsedTime.
+// or overflow. A field other than Clock that is changed before the first NextBackOff after a Reset takes
+// effect. The state is that of one loop. While that runs, other goroutines may call only GetElapsedTime.
 type ExponentialBackOff struct {
 	// InitialInterval is the first interval. A negative value means DefaultInitialInterval. So does
 	// zero if Clock is nil; with a Clock, as NewExponentialBackOff sets, zero means no waits.
@@ -95,7 +95,7 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	}
 	longest := b.maxInterval()
 	interval := b.current
-	if interval == 0 || b.Jitter != DecorrelatedJitter && interval != longest {
+	if interval == 0 || b.Jitter != DecorrelatedJitter && interval != longest { // else step changes nothing
 		interval = b.step(longest)
 	}
 	low, width := b.Jitter.window(interval, min(b.initial(), longest), longest, b.RandomizationFactor)
@@ -111,9 +111,9 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	if b.MaxElapsedTime == 0 {
 		return wait
 	}
-	elapsed := b.GetElapsedTime() // its sum with wait could overflow
+	elapsed := b.GetElapsedTime()
 	switch {
-	case elapsed <= b.MaxElapsedTime && wait <= b.MaxElapsedTime-elapsed:
+	case elapsed <= b.MaxElapsedTime && wait <= b.MaxElapsedTime-elapsed: // elapsed+wait could overflow
 		return wait
 	case b.Stop == 0 && (b.looped || b.Clock == nil):
 		return Stop
@@ -147,15 +147,13 @@ func (b *ExponentialBackOff) step(longest time.Duration) time.Duration {
 	if multiplier == 0 || math.IsNaN(multiplier) {
 		multiplier = DefaultMultiplier
 	}
-	next := float64(interval) * multiplier
 	switch {
-	case b.Jitter == DecorrelatedJitter:
 	case interval == 0 || multiplier <= 1:
 		b.current = interval
-	case float64(interval) >= float64(longest)/multiplier || next >= float64(longest):
+	case float64(interval) >= float64(longest)/multiplier:
 		b.current = longest
-	default:
-		b.current = max(interval+1, time.Duration(next)) // rounded down, 1 ns × 1.5 would never grow
+	default: // rounded down, 1 ns × 1.5 would never grow
+		b.current = max(interval+1, time.Duration(float64(interval)*multiplier))
 	}
 	return interval
 }
@@ -174,8 +172,8 @@ func (b *ExponentialBackOff) maxInterval() time.Duration {
 	return b.MaxInterval
 }
 
-// decide accepts a nil b: a type that embeds an ExponentialBackOff may not have made it yet.
-func (b *ExponentialBackOff) decide(floor time.Duration) {
+// prepare accepts a nil b: a type that embeds an ExponentialBackOff may not have made it yet.
+func (b *ExponentialBackOff) prepare(floor time.Duration) {
 	if b != nil {
 		b.floor, b.looped = floor, true
 	}

@@ -9,8 +9,8 @@ import (
 
 // ParseRetryAfter parses the value of a Retry-After header: a number of seconds, or an HTTP date in
 // any of its three forms (RFC 9110, sections 10.2.3 and 5.6.7). It returns the wait from now and
-// whether the value is well-formed, as a negative or fractional number is not. A past date means 0; a
-// wait too long for a Duration means 292 years. Surrounding blanks are ignored.
+// whether the value is well-formed; negative and fractional numbers are not. A past date means 0; a wait
+// too long for a Duration means 292 years. Surrounding blanks are ignored.
 func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 	value = strings.Trim(value, " \t")
 	if value != "" && strings.Trim(value, "0123456789") == "" {

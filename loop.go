@@ -64,7 +64,8 @@ func (l *loop) next(last error) error {
 	}
 	// One round is enough but for a budget that makes retries wait. It pays at the end of the wait and
 	// not before it, so that what it has goes to those that can start now.
-	for l.begun, l.unpaid = false, false; ; l.unpaid = true {
+	l.begun, l.unpaid = false, false
+	for {
 		wait, err := l.decide(floor, last)
 		if err != nil {
 			return err
@@ -82,18 +83,19 @@ func (l *loop) next(last error) error {
 			l.begun = true
 			return nil
 		}
-		floor = 0 // a server's wait counts once
+		l.unpaid, floor = true, 0 // a server's wait counts once
 	}
 }
 
 // decide returns the wait before the next attempt, or the error with which the loop gives up. The wait
 // is at least floor, which a server has asked for.
 func (l *loop) decide(floor time.Duration, last error) (time.Duration, error) {
-	// The policies hear of the floor before they are asked, not through the answer: NextBackOff has no
-	// parameter, and one of a user's may stand between.
+	// The policies are given the floor in a call of its own: NextBackOff has no parameter, and a user's
+	// policy, which does not know of it, may stand between. One that knows it can spread clients above
+	// it, and see that the wait is too long for its limit.
 	for p := range chain(l.policy) {
 		if p, ok := p.(participant); ok {
-			p.decide(floor)
+			p.prepare(floor)
 		}
 	}
 	wait := l.policy.NextBackOff()

@@ -11,11 +11,7 @@ func permanent(err error) (error, bool) {
 		return err, false
 	}
 	// Marks at the top come off, so that what they mark comes back as it is.
-	for {
-		mark, ok := err.(*PermanentError)
-		if !ok {
-			break
-		}
+	for mark, ok := err.(*PermanentError); ok; mark, ok = err.(*PermanentError) {
 		if err = mark.Unwrap(); err == nil {
 			return errors.New(mark.Error()), true // the mark was empty
 		}

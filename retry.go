@@ -24,7 +24,7 @@ type Notify func(err error, wait time.Duration)
 //   - b's context is done (see [WithContext]). o is not called again, and a wait is cut short. The
 //     error matches the context's Err, its [context.Cause] (without a mark by Permanent) and o's last
 //     error, or is Err itself if all three are equal. Its Timeout answers as Err's does, and
-//     [errors.As] with an interface type finds o's error only if the cause has it.
+//     [errors.As] with an interface type looks at Err and the cause alone, not at o's error.
 //   - The wait would outlast the deadline of b's context. The error matches
 //     [context.DeadlineExceeded] and o's last error; the context itself is not done then. The first
 //     wait above zero still happens, so that calling Retry repeatedly while the context lives does
@@ -33,7 +33,8 @@ type Notify func(err error, wait time.Duration)
 // o may call b.Reset, for example after a connection that lasted for a while: the intervals, the number
 // of retries and the elapsed time start over.
 //
-// A nil b means [NewExponentialBackOff]. A panic in o passes through. No two loops may use b at once.
+// A nil b means [NewExponentialBackOff]. A panic in o passes through. No two loops may use b at once,
+// unless b is safe for concurrent use.
 func Retry(o Operation, b BackOff) error { return retry(o, b, nil, nil) }
 
 // RetryWithData is like [Retry] and returns the value of o's last call, even with an error.

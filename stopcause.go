@@ -5,7 +5,7 @@ import "time"
 // WithStopCause adds an error that says which limit was hit: if b is what ends a loop, the loop's error
 // matches cause as well as the operation's last error, and its text shows both.
 //
-// If several apply, the innermost wins. A [Budget] that cannot pay is a cause too, whatever is below it.
+// If several apply, the innermost wins. A [Budget] that cannot pay is a cause too.
 // A mark by [Permanent] in cause is removed. If b stops and a decorator around it has a limit that it
 // reaches at the same time, b is taken for what ended the loop.
 //

@@ -7,7 +7,7 @@ import "time"
 //
 // Tokens are taken before the wait, and only if no policy below stops first. They are returned if the
 // retry does not start after all, for example because the context ends during the wait. Below a
-// decorator without Unwrap, budget receives no success: it pays for five retries, and then for none.
+// decorator without Unwrap none are returned, and no success puts any in: such loops only take.
 //
 // When the budget is empty, [Retry] returns immediately. If you call it in a loop, wait between the
 // calls; see ExampleWithBudget_outerLoop. [NewTicker] panics on such a policy.
@@ -28,7 +28,7 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 // Tokens are taken when the wait is over. If budget cannot pay then, the loop takes another wait from b
 // (at least 100 ms), calls notify, waits, and asks again, until budget pays, b stops or the context
 // ends. A wait that a server asked for is made once. After a minute without a success or a retry, the
-// next retry whose wait ends is free: so long may all workers of a pool stand still after an outage.
+// next retry whose wait ends is free. So all workers of a pool may stand still for over a minute.
 // The success of a retry that had to wait for its turn puts in SuccessRefund; but at the floor, and
 // with a fixed Capacity, it returns the cost.
 //
@@ -106,8 +106,8 @@ func (b *budgetBackOff) turn() bool {
 	return b.granted
 }
 
-func (b *budgetBackOff) decide(floor time.Duration) {
-	b.limit.decide(floor)
+func (b *budgetBackOff) prepare(floor time.Duration) {
+	b.limit.prepare(floor)
 	b.inLoop = true
 	b.undo() // another budget could not pay at the end of the last wait
 }
