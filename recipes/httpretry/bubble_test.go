@@ -11,6 +11,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"strings"
@@ -157,7 +158,7 @@ func TestEarlyResponse(t *testing.T) {
 		var attempt *http.Request
 		transport := httpretry.Transport{Base: baseFunc(func(r *http.Request) (*http.Response, error) {
 			attempt = r
-			response := &http.Response{StatusCode: 200, Body: http.NoBody}
+			response := &http.Response{StatusCode: 200, ProtoMajor: 2, Body: http.NoBody}
 			if answer != "" {
 				response.Body = io.NopCloser(strings.NewReader(answer))
 			}
@@ -168,10 +169,7 @@ func TestEarlyResponse(t *testing.T) {
 		_, err = io.ReadAll(response.Body)
 		require.NoError(t, err)
 		require.NoError(t, attempt.Context().Err())
-		body, err := io.ReadAll(attempt.Body)
-		require.NoError(t, err)
-		require.Equal(t, "body", string(body))
-		require.NoError(t, attempt.Body.Close())
+		httptrace.ContextClientTrace(attempt.Context()).WroteRequest(httptrace.WroteRequestInfo{})
 		require.ErrorIs(t, attempt.Context().Err(), context.Canceled)
 	}
 }

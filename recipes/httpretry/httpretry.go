@@ -31,6 +31,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"slices"
 	"strconv"
@@ -129,29 +130,12 @@ func (t *Transport) base() http.RoundTripper { return cmp.Or(t.Base, http.Defaul
 // attempt sends request once, and counts it among the attempts. It returns a response and an error if
 // the status is a reason to retry.
 func (t *Transport) attempt(request *http.Request, attempts *int) (*http.Response, error) {
-	again := *attempts > 0
-	if again && canceled(request) {
+	if *attempts > 0 && canceled(request) {
 		return nil, backoff.Permanent(errors.New("request canceled before a retry"))
 	}
-	ctx, cancel := context.WithCancel(request.Context())
-	clone := request.WithContext(ctx)
-	release := cancel // once the response's body has ended
-	if request.Body != nil && request.Body != http.NoBody {
-		if again { // request is repeatable: there is a GetBody
-			var err error
-			if clone.Body, err = request.GetBody(); err != nil {
-				cancel()
-				return nil, backoff.Permanent(err)
-			}
-		}
-		// Over HTTP/2 a response may end while the request's body is still being sent.
-		var ended atomic.Int32
-		release = func() {
-			if ended.Add(1) == 2 {
-				cancel()
-			}
-		}
-		clone.Body = &sent{clone.Body, sync.OnceFunc(release)}
+	clone, cancel, release, err := cloneOf(request, *attempts > 0)
+	if err != nil {
+		return nil, backoff.Permanent(err)
 	}
 	*attempts++
 	timer := time.AfterFunc(cmp.Or(t.AttemptTimeout, 30*time.Second), cancel)
@@ -161,14 +145,7 @@ func (t *Transport) attempt(request *http.Request, attempts *int) (*http.Respons
 		err = backoff.Permanent(fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", t.base()))
 	}
 	if err == nil && timely {
-		response.Request = request
-		if response.Body == nil || response.Body == http.NoBody { // http.Client accepts nil, too
-			response.Body = http.NoBody
-			release() // not every caller closes what is not there
-		} else {
-			response.Body = &body{response.Body, cancel, sync.OnceFunc(release)}
-		}
-		return response, t.check(response)
+		return t.received(response, request, cancel, release)
 	}
 	cancel()
 	if err == nil && response.Body != nil { // the response came too late: its body can no longer be read
@@ -181,6 +158,49 @@ func (t *Transport) attempt(request *http.Request, attempts *int) (*http.Respons
 		return nil, backoff.Permanent(err)
 	}
 	return nil, err
+}
+
+// cloneOf returns request with a context that cancel ends. So does release, but not before the request's
+// body is written. The body is that of request, or another if it has to be sent again.
+func cloneOf(request *http.Request, again bool) (clone *http.Request, cancel, release func(), err error) {
+	ctx, cancel := context.WithCancel(request.Context())
+	if request.Body == nil || request.Body == http.NoBody {
+		return request.WithContext(ctx), cancel, cancel, nil
+	}
+	var ended atomic.Int32
+	release = func() {
+		if ended.Add(1) == 2 {
+			cancel()
+		}
+	}
+	// A wrapper of the body would know, too, but net/http writes a body that it knows more cheaply.
+	written := sync.OnceFunc(release)
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written() }}
+	clone = request.WithContext(httptrace.WithClientTrace(ctx, trace))
+	if again { // request is repeatable: there is a GetBody
+		if clone.Body, err = request.GetBody(); err != nil {
+			cancel()
+		}
+	}
+	return clone, cancel, release, err
+}
+
+// received returns the response, and an error if its status is a reason to retry. It sees to the end of
+// the attempt's context.
+func (t *Transport) received(response *http.Response, request *http.Request, cancel, release func()) (*http.Response, error) {
+	response.Request = request
+	err := t.check(response)
+	end := cancel
+	if response.ProtoMajor > 1 && err == nil { // it may have ended while request's body is still being sent
+		end = release
+	}
+	if response.Body == nil || response.Body == http.NoBody { // http.Client accepts nil, too
+		response.Body = http.NoBody
+		end() // not every caller closes what is not there
+	} else {
+		response.Body = &body{response.Body, cancel, sync.OnceFunc(end)}
+	}
+	return response, err
 }
 
 // check returns an error if the response is a reason to try again.
@@ -204,29 +224,17 @@ func (t *Transport) check(response *http.Response) error {
 	return backoff.RetryAfter(err, wait)
 }
 
-// sent is a request's body, which its attempt's transport closes.
-type sent struct {
-	io.ReadCloser
-	release func()
-}
-
-func (s *sent) Close() error {
-	defer s.release()
-	return s.ReadCloser.Close()
-}
-
-// body is a response's body. Its attempt's context lives until it is closed, or until it is read to its
-// end and the request's body is sent.
+// body is a response's body. Its attempt's context lives until it is closed, or read to its end.
 type body struct {
 	io.ReadCloser
-	cancel  context.CancelFunc
-	release func()
+	cancel func()
+	end    func() // after a Read that has failed
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil { // not every caller closes what has ended
-		b.release()
+		b.end()
 	}
 	return n, err
 }
