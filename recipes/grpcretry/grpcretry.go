@@ -4,16 +4,17 @@
 //   - codes.Unavailable, or a code that Options.Codes names;
 //   - codes.DeadlineExceeded, if attempts have a timeout of their own.
 //
-// Other codes are returned immediately. They mean that the request is wrong, that the outcome cannot
-// change, or, like Aborted, that more than this call must be repeated. ResourceExhausted may stand
-// for a quota that is used up for the day; name it in Codes if the service means "slow down".
+// Other codes are returned immediately: the request is wrong, or nobody knows whether another attempt
+// would help (Unknown, Internal), or, as with Aborted, more than this call must be repeated.
+// ResourceExhausted may stand for a quota that is used up for the day; name it in Codes if the service
+// means "slow down".
 //
 // Each of these codes may come after the server has done the work, even Unavailable: name only
 // methods for which twice is the same as once. Any other call is passed on as it is; gRPC itself
 // repeats it if it never left the client. Streams are not retried.
 //
-// While a connection is down, gRPC redials it with waits of its own, a second at first, and until
-// then fails each attempt immediately. With [grpc.WaitForReady] and an AttemptTimeout an attempt waits
+// While a connection is down, gRPC redials it after waits of its own, a second at first. Until it is up
+// again, each attempt fails immediately. With [grpc.WaitForReady] and an AttemptTimeout an attempt waits
 // for the connection instead. If a service config has a retry policy, turn it off by
 // [grpc.WithDisableRetry], so that only one layer retries.
 package grpcretry

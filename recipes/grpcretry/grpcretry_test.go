@@ -154,14 +154,16 @@ func retryInfo(t *testing.T, delay time.Duration) error {
 
 func TestCodes(t *testing.T) {
 	o := grpcretry.Options{Codes: []codes.Code{codes.ResourceExhausted}}
-	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
-		want := 1
-		if code == codes.Unavailable || code == codes.ResourceExhausted {
-			want = 4
+	for _, o.AttemptTimeout = range []time.Duration{time.Minute, 0} {
+		for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+			want := 1
+			if code == codes.Unavailable || code == codes.ResourceExhausted || code == codes.DeadlineExceeded && o.AttemptTimeout > 0 {
+				want = 4
+			}
+			calls, err := check(t, t.Context(), o, always(status.Error(code, "no")))
+			require.Equal(t, want, calls, code)
+			require.Equal(t, code, status.Code(err))
 		}
-		calls, err := check(t, t.Context(), o, always(status.Error(code, "no")))
-		require.Equal(t, want, calls, code)
-		require.Equal(t, code, status.Code(err))
 	}
 	calls, err := check(t, t.Context(), o, func(n int, _ context.Context) error {
 		if n < 3 {
@@ -173,13 +175,24 @@ func TestCodes(t *testing.T) {
 	require.Equal(t, 3, calls)
 }
 
-// Only the methods that are named are repeated: none, if none is.
+// A context that ends with the last attempt does not change that attempt's status.
+func TestLateCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	want := status.Error(codes.Internal, "no")
+	call := grpcretry.UnaryClientInterceptor(grpcretry.Options{Idempotent: idempotent})
+	err := call(ctx, "/service/method", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+		cancel()
+		return want
+	})
+	require.Equal(t, want, err)
+}
+
 // An error is no success, whatever its status says.
 func TestErrorWithoutCode(t *testing.T) {
 	fails := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
 		return errWithoutCode{}
 	}
-	call := grpcretry.UnaryClientInterceptor(grpcretry.Options{Idempotent: func(string) bool { return true }})
+	call := grpcretry.UnaryClientInterceptor(grpcretry.Options{Idempotent: idempotent})
 	require.Equal(t, errWithoutCode{}, call(t.Context(), "/service/method", nil, nil, nil, fails))
 }
 
@@ -188,6 +201,7 @@ type errWithoutCode struct{}
 func (errWithoutCode) Error() string              { return "failed" }
 func (errWithoutCode) GRPCStatus() *status.Status { return status.New(codes.OK, "") }
 
+// Only the methods that are named are repeated: none, if none is.
 func TestIdempotent(t *testing.T) {
 	for _, test := range []struct {
 		idempotent func(string) bool

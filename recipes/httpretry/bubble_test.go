@@ -138,20 +138,6 @@ func TestSlowBody(t *testing.T) {
 	})
 }
 
-// Closing the body ends the attempt's context, and only that does.
-func TestBodyContext(t *testing.T) {
-	var attempt context.Context
-	transport := httpretry.Transport{Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-		attempt = r.Context()
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("body"))}, nil
-	})}
-	response, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
-	require.NoError(t, err)
-	require.NoError(t, attempt.Err())
-	require.NoError(t, response.Body.Close())
-	require.ErrorIs(t, attempt.Err(), context.Canceled)
-}
-
 // Over HTTP/2 a response may end before the request's body is sent. The rest of it is still sent.
 func TestEarlyResponse(t *testing.T) {
 	for _, answer := range []string{"", "answer"} {
@@ -199,6 +185,27 @@ func (c closing) Close() error {
 	return nil
 }
 
+// The earlier responses are read to their end, so that one connection serves all attempts.
+func TestConnectionReuse(t *testing.T) {
+	var dials atomic.Int32
+	transport := &httpretry.Transport{Policy: threeRetries}
+	bubble(t, transport, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, strings.Repeat("answer ", 1000))
+	}, func(t *testing.T, client *http.Client) {
+		base := transport.Base.(*http.Transport)
+		dial := base.DialContext
+		base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			dials.Add(1)
+			return dial(ctx, network, address)
+		}
+		response, err := client.Get("http://localhost")
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+	})
+	require.EqualValues(t, 1, dials.Load())
+}
+
 // The body of a response that is not used is given up after a while, or after many bytes.
 func TestEndlessBody(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -236,6 +243,24 @@ func TestEndlessBody(t *testing.T) {
 	}
 }
 
+// A response that comes after AttemptTimeout all the same is closed and not used.
+func TestLateResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var closed atomic.Bool
+		for _, body := range []io.ReadCloser{nil, closing{&closed}} {
+			transport, calls := counted(func(*http.Request) (*http.Response, error) {
+				time.Sleep(2 * time.Second)
+				return &http.Response{StatusCode: 200, Body: body}, nil
+			})
+			transport.AttemptTimeout = time.Second
+			_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+			require.Equal(t, 4, *calls)
+			require.Equal(t, body != nil, closed.Load())
+		}
+	})
+}
+
 func TestCancel(t *testing.T) {
 	errGone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -251,7 +276,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// slowBody is a request's body that comes 256 bytes at a time, with a pause before each.
+// slowBody is a request's body that comes 256 bytes at a time, with a pause before each. If left is
+// negative, it is endless.
 type slowBody struct {
 	left  int
 	pause time.Duration
@@ -264,8 +290,11 @@ func (s *slowBody) Read(p []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.EOF
 	}
-	n := min(s.left, 256, len(p))
-	s.left -= n
+	n := min(256, len(p))
+	if s.left > 0 {
+		n = min(n, s.left)
+		s.left -= n
+	}
 	return n, nil
 }
 
@@ -307,7 +336,7 @@ func TestRequestBody(t *testing.T) {
 					request.ContentLength = length
 					request.GetBody = func() (io.ReadCloser, error) {
 						opened.Add(1)
-						return &slowBody{int(length), test.pause, &reads}, nil // of the unknown length, it is endless
+						return &slowBody{int(length), test.pause, &reads}, nil
 					}
 					request.Body, _ = request.GetBody()
 					start := time.Now()

@@ -5,7 +5,8 @@
 // sent again (GetBody is set, as [http.NewRequest] does for a body in memory). Any other request,
 // and one with an Upgrade header, is passed to the base as it is.
 //
-// An attempt is followed by another if it brought
+// An attempt is followed by another, as long as the policy, the budget and the request's context allow
+// it, if it brought
 //   - a status of [backoff.RetryableStatus], or any from 400 on with "X-Should-Retry: true", but
 //     none with "X-Should-Retry: false" or a Retry-After above MaxRetryAfter;
 //   - no response within AttemptTimeout;
@@ -13,10 +14,10 @@
 //     handshake refused by the server, plain HTTP in answer to TLS, an unknown host name, an invalid
 //     port. (A request that net/http refuses to send, say for an invalid header, is tried again, too.)
 //
-// The wait is at least what the server asks for by Retry-After-Ms, or else by Retry-After. A request
-// whose Cancel channel is closed is not sent again; only its context also ends a wait. What a response
-// that is followed by a retry brings, its cookies too, is lost. The Timeout of
-// an [http.Client] limits all attempts together, with their waits and the reading of the last body.
+// The wait is at least what the server asks for by Retry-After-Ms, or else by Retry-After. A response
+// that is followed by a retry is dropped, with its cookies. A request whose Cancel channel is closed is
+// not sent again, but only its context also ends a wait. The Timeout of an [http.Client] limits all
+// attempts together, with their waits and the reading of the last body.
 //
 // Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and
 // PingTimeout in the base's [http.HTTP2Config] below AttemptTimeout, so that it is found and replaced.
@@ -83,9 +84,9 @@ type Transport struct {
 }
 
 // RoundTrip sends request, and again as long as that may help. If it gives up, it returns the last
-// attempt's response, unread, or the last attempt's error. If the request's context has ended, it
-// returns an error that matches the context's. If a wait would have outlasted the request's deadline,
-// the last attempt's error also matches [context.DeadlineExceeded].
+// attempt's response, unread, or an error that matches the last attempt's, and
+// [backoff.ErrBudgetExhausted] if the budget refused a retry. If the request's context has ended, the
+// error matches the context's; if a wait would have outlasted its deadline, [context.DeadlineExceeded].
 func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !repeatable(request) {
 		return t.base().RoundTrip(request)

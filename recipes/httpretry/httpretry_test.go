@@ -62,18 +62,16 @@ type script struct {
 	mu       sync.Mutex
 	requests int
 	bodies   []string
-	remotes  map[string]bool
 }
 
 func newScript(t *testing.T, header http.Header, statuses ...int) *script {
-	s := &script{remotes: map[string]bool{}}
+	s := new(script)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
 		status := statuses[min(s.requests, len(statuses)-1)]
 		s.requests++
 		s.bodies = append(s.bodies, string(body))
-		s.remotes[r.RemoteAddr] = true
 		s.mu.Unlock()
 		if status == 0 {
 			panic(http.ErrAbortHandler)
@@ -161,6 +159,10 @@ func TestRepeatable(t *testing.T) {
 		{"empty method", "", "", nil, 4},
 		{"PUT", "PUT", "body", nil, 4},
 		{"DELETE", "DELETE", "", nil, 4},
+		{"HEAD", "HEAD", "", nil, 4},
+		{"OPTIONS", "OPTIONS", "", nil, 4},
+		{"TRACE", "TRACE", "", nil, 4},
+		{"PUT, NoBody", "PUT", "", func(r *http.Request) { r.Body = http.NoBody }, 4},
 		{"POST", "POST", "body", nil, 1},
 		{"POST without body", "POST", "", nil, 1},
 		{"PATCH", "PATCH", "body", nil, 1},
@@ -232,7 +234,6 @@ func TestLastResponse(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, body, 7000)
 	require.NoError(t, response.Body.Close())
-	require.Len(t, s.remotes, 1, "the earlier responses were read to the end, so that one connection served all")
 }
 
 func TestRetryAfter(t *testing.T) {
@@ -391,8 +392,7 @@ func TestNoResponse(t *testing.T) {
 	require.Equal(t, 1, *calls)
 }
 
-// A context that ends after the last attempt does not turn its response into an error without the
-// context's.
+// If the context ends only after the loop has given up, the last response is returned all the same.
 func TestLateCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := newScript(t, nil, 503)
@@ -448,6 +448,20 @@ func (c *counting) AfterFunc(func()) (stop func() bool) {
 		once.Do(func() { c.registered.Add(-1) })
 		return true
 	}
+}
+
+// Closing the body, even unread, ends the attempt's context.
+func TestBodyContext(t *testing.T) {
+	var attempt context.Context
+	transport := httpretry.Transport{Base: baseFunc(func(r *http.Request) (*http.Response, error) {
+		attempt = r.Context()
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("body"))}, nil
+	})}
+	response, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+	require.NoError(t, err)
+	require.NoError(t, attempt.Err())
+	require.NoError(t, response.Body.Close())
+	require.ErrorIs(t, attempt.Err(), context.Canceled)
 }
 
 // A response without a body leaves nothing behind, even if nobody closes it.
@@ -506,6 +520,8 @@ func TestErrors(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}, 1},
 		{&net.OpError{Op: "dial", Err: &net.AddrError{Err: "invalid port", Addr: "99999"}}, 1},
 		{http.ErrSchemeMismatch, 1},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")}, 1},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: bad record MAC")}, 4},
 	} {
 		transport, calls := counted(func(*http.Request) (*http.Response, error) { return nil, test.err })
 		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))

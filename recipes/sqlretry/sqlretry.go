@@ -48,8 +48,8 @@ type Options struct {
 }
 
 // Do calls f with a transaction on db and commits the transaction. If f returns an error or panics,
-// the transaction is rolled back. If f's or Commit's error asks for it, Do repeats the whole
-// transaction, f included. When Do gives up, it returns the last attempt's error, unchanged; if ctx
+// the transaction is rolled back. If an error of BEGIN, of f or of Commit asks for it, Do repeats the
+// whole transaction, f included. When Do gives up, it returns the last attempt's error, unchanged; if ctx
 // has ended, the error matches ctx's too, and if a wait would have outlasted ctx's deadline,
 // [context.DeadlineExceeded].
 //
@@ -104,7 +104,7 @@ func Repeatable(err error) bool {
 	if errors.As(err, &code) && sqliteBusy(code.Code(), code.Error()) {
 		return true
 	}
-	// errors.As asks errors that do not unwrap, too. But it stops at the first that has the method.
+	// errors.As stops at the first error with such a method; the database's may be below it.
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
 		return Repeatable(e.Unwrap())

@@ -137,6 +137,7 @@ func TestRepeatable(t *testing.T) {
 		{&codeError{5, "no such user", []error{io.EOF, locked}}, true},
 		{errors.Join(&codeError{500, "pay", nil}, busy), true},
 		{&codeError{5, "no such user", nil}, false},
+		{&codeError{5, "database is locked", nil}, false}, // without SQLite's code in the text
 		{&codeError{6, "account is locked (6)", nil}, false},
 		{&codeError{2053, "in doubt", nil}, false}, // Oracle: committed, some remote databases may be in doubt
 		{&codeError{2054, "in doubt", nil}, false}, // Oracle: transaction in doubt
@@ -166,6 +167,16 @@ func TestSQLiteCodes(t *testing.T) {
 		require.Equal(t, want, sqlretry.Repeatable(&codeError{code, text, nil}), text)
 		require.False(t, sqlretry.Repeatable(&codeError{code, "code " + fmt.Sprint(code), nil}))
 	}
+}
+
+// Without Options.Repeatable any other error is returned immediately, that of BeginTx too.
+func TestZeroOptions(t *testing.T) {
+	db := open(t, new(database))
+	errRule := errors.New("a rule of the business")
+	f := func(*sql.Tx) error { return errRule }
+	require.Equal(t, errRule, sqlretry.Do(context.Background(), db, sqlretry.Options{}, f))
+	require.NoError(t, db.Close())
+	require.EqualError(t, sqlretry.Do(context.Background(), db, sqlretry.Options{}, f), "sql: database is closed")
 }
 
 // Whatever an attempt did before it failed is undone, and done again by the next one.
