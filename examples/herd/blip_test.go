@@ -80,7 +80,8 @@ func TestRecovery(t *testing.T) {
 	require.False(t, ok)
 }
 
-// Each fleet is back within what its floor holds, or 12 s, above no retries, to the second or two.
+// A fleet whose buckets size themselves is back at most 12 s later than without retries, or as much later
+// as what its floors hold takes (and two seconds). With a Capacity of 200 only the small fleets come back.
 func TestFleet(t *testing.T) {
 	manyOperations(t)
 	all := runFleet(settings(t, "-scenario fleet -processes 3,30,200,700 -capacity 0,200 -load 0.8"))
@@ -101,7 +102,8 @@ func TestFleet(t *testing.T) {
 	checkSVG(t, all.draw(), "sizes itself", "Capacity 200", "not in 300 s")
 }
 
-// A process that starts anew has a full bucket, which a fixed one shows at once.
+// Each process that starts anew brings a full bucket. 500 tokens delay the recovery; a bucket that sizes
+// itself does not.
 func TestRestart(t *testing.T) {
 	manyOperations(t)
 	c := settings(t, "-scenario fleet -processes 10 -load 0.8 -restart 1m")
@@ -112,7 +114,8 @@ func TestRestart(t *testing.T) {
 	require.Less(t, sizes, 50)
 }
 
-// A wait for a turn takes what the loop takes: no request, while nothing succeeds, but one a minute.
+// While nothing succeeds, retries that wait for their turn send five requests, which the floor pays for,
+// and then one a minute.
 func TestBudgetTurns(t *testing.T) {
 	s := strategy{policy: exponential(backoff.WithMaxElapsedTime(0)), process: budget(0, 0, backoff.WithBudgetWait)}
 	c := newCrowd(s, 1, 1)

@@ -39,6 +39,9 @@ type operation struct {
 
 const attempt time.Duration = -1
 
+// errUnended is the outcome of an attempt that the simulation's end has cut off.
+var errUnended = errors.New("not ended")
+
 func newCrowd(s strategy, processes int, seed uint64) *crowd {
 	c := &crowd{strategy: s, random: rand.New(rand.NewPCG(seed, 1)), processes: make([]decorator, processes)}
 	for process := range c.processes {
@@ -99,7 +102,7 @@ func (c *crowd) begin(process int, ended func()) {
 				return backoff.Permanent(errRefused) // by the client itself
 			}
 			if !yield(attempt) {
-				return backoff.Permanent(op.err)
+				return backoff.Permanent(errUnended)
 			}
 			return op.err
 		}, policy, nil, &simTimer{yield: yield})

@@ -19,13 +19,14 @@
 // Each client begins an operation every 100 s on average, at random, whether or not its earlier ones
 // have ended, or with -closed a second after its last one. The service evens out peaks over 100 ms (or
 // of ten requests). It refuses what exceeds its capacity; a refusal takes a tenth of the work of an
-// answer. 30 s after the start it goes down: all requests fail. A tenth of the clients hold a connection,
-// notice at once, and begin an operation there and then: those fail together. The outcome of a request
-// takes |Normal(100, 20)| ms to reach its client.
+// answer. 30 s after the start it goes down: all requests fail. A tenth of the clients (none with
+// -closed) hold a connection, notice at once, and begin an operation there and then: those fail
+// together. The outcome of a request takes |Normal(100, 20)| ms to reach its client.
 //
 // The policies are the default one with its limit of 15 minutes, and what their names say;
-// WithBudgetWait has no limit. An operation is lost if its policy gives it up, or if it has not ended as
-// long after the last one has begun as operations begin after the outage. The results are the requests
+// WithBudgetWait has no limit. Operations begin until -after after the outage, and the simulation lasts
+// as long again. An operation is lost if its policy gives it up, or if it has not ended by then. The
+// results are the requests
 // while the service is down, on average and in the worst second, over the usual ones; when nine of ten
 // operations succeed again, over 20 s; how many are lost; and how long the slowest one takes.
 //
