@@ -31,15 +31,6 @@ func BenchmarkPeers(b *testing.B) {
 // measure does not use b.Loop: its own calls would be a good part of the shortest tasks.
 func (t task) measure(b *testing.B, e entry) {
 	b.ReportAllocs()
-	if t.parallel {
-		b.RunParallel(func(pb *testing.PB) {
-			run := e.build(b)
-			for pb.Next() {
-				run(1)
-			}
-		})
-		return
-	}
 	run := e.build(b)
 	b.ResetTimer()
 	run(b.N)

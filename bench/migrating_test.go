@@ -26,7 +26,7 @@ var (
 )
 
 // migrations are calls as programs write them for v5, v6 and v7 of cenkalti/backoff, and what to
-// write instead. docs/migrating.md shows them; TestMigratingPage holds the two equal.
+// write instead. docs/migrating.md shows them; TestMigratingPage looks for each line of it here.
 var migrations = []struct {
 	name             string
 	v5, v6, v7, here func(r run) (any, error)

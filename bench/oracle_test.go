@@ -19,8 +19,8 @@ import (
 )
 
 // FuzzLoop runs whole loops with this library and with cenkalti/backoff v4, and compares their
-// calls, notifications, waits, values and errors, each with its time. Differences must be those
-// that docs/migrating.md lists: each has a rule below, and no other is let through.
+// calls, notifications, waits, values and errors, each with its time. Differences must be those that
+// docs/migrating.md lists. Each that a loop can show has a rule below; no other is let through.
 func FuzzLoop(f *testing.F) {
 	for _, s := range scripts(300) {
 		f.Add(s)

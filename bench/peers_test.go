@@ -97,11 +97,9 @@ var peers = []peer{
 
 // sameWork are the peers whose perCall does all that ours does: random exponential waits with a
 // cap, a limit of retries, a limit of time and a context. (That go-retry can only double the interval
-// makes no difference.) retry-go and go-resiliency have no limit of time.
+// makes no difference.) They are also those that have policies. retry-go and go-resiliency have no limit
+// of time.
 var sameWork = []string{cenkaltiV4, cenkaltiV5, cenkaltiV7, seth, failsafeG}
-
-// withPolicies are those that have policies. eapache has a slice of waits.
-var withPolicies = []string{cenkaltiV4, cenkaltiV5, cenkaltiV7, seth, failsafeG}
 
 // others are all peers that are libraries.
 var others = []string{cenkaltiV4, cenkaltiV5, cenkaltiV7, avastV4, avastV5, seth, failsafeG, eapache}

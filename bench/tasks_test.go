@@ -2,7 +2,6 @@ package bench_test
 
 import (
 	"context"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -16,25 +15,19 @@ import (
 
 // Names of the tasks, as they stand in the benchmarks' names.
 const (
-	perCall        = "per-call"
-	ready          = "ready"
-	readyConstant  = "ready-constant"
-	readyBudget    = "ready-budget"
-	oneFailure     = "one-failure"
-	tenFailures    = "ten-failures"
-	tenLimited     = "ten-failures-limited"
-	threeWaits     = "three-waits"
-	twelveWaits    = "twelve-waits"
-	nextDefault    = "next"
-	nextParallel   = "next-parallel"
-	nextUnlimited  = "next-unlimited-" // and the jitter
-	nextRand       = "next-rand"
-	nextConstant   = "next-constant"
-	nextLinear     = "next-linear"
-	budgetSerial   = "budget"
-	budgetParallel = "budget-parallel"
-	ticks          = "tick"
-	waitingCalls   = "waiting-call"
+	perCall       = "per-call"
+	ready         = "ready"
+	readyConstant = "ready-constant"
+	readyBudget   = "ready-budget"
+	oneFailure    = "one-failure"
+	tenFailures   = "ten-failures"
+	tenLimited    = "ten-failures-limited"
+	threeWaits    = "three-waits"
+	twelveWaits   = "twelve-waits"
+	nextDefault   = "next"
+	nextUnlimited = "next-unlimited-" // and the jitter
+	budgetSerial  = "budget"
+	waitingCalls  = "waiting-call"
 )
 
 // Entries of the library beside ours and attempts.
@@ -43,8 +36,8 @@ const (
 	fixed = ours + "-Budget-fixed"
 )
 
-// leaves are the policies of the library that wrap nothing, as entries of readyConstant. But
-// ExponentialBackOff reads the clock in Reset, which takes longer than some whole loops; see ready.
+// leaves are the policies of the library that wrap nothing, as entries of readyConstant. ExponentialBackOff
+// is left out: it reads the clock in Reset, which takes longer than some whole loops; see ready.
 var leaves = []struct {
 	name   string
 	policy backoff.BackOff
@@ -65,9 +58,8 @@ var jitters = func() (all []backoff.Jitter) {
 
 // A task is a piece of work and the peers that do it.
 type task struct {
-	name     string
-	parallel bool // measured on all cores
-	entries  []entry
+	name    string
+	entries []entry
 }
 
 // An entry is how one peer does it. Build returns a function that does the task n times.
@@ -122,13 +114,10 @@ func tasks(ctx context.Context) []task {
 		{sized, succeeding(backoff.WithBudget(&backoff.ZeroBackOff{}, new(backoff.Budget)))},
 		{fixed, succeeding(backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: 500}))},
 	}})
-	nextEntries := []entry{
+	all = append(all, task{name: nextDefault, entries: []entry{
 		{ours, asking(func() policy { return backoff.NewExponentialBackOff() })},
 		{cenkaltiV4, asking(func() policy { return cenkalti4.NewExponentialBackOff() })},
-	}
-	all = append(all,
-		task{name: nextDefault, entries: nextEntries},
-		task{name: nextParallel, entries: nextEntries, parallel: true})
+	}})
 	for _, jitter := range jitters {
 		all = append(all, task{name: nextUnlimited + jitter.String(), entries: []entry{
 			{ours, asking(func() policy {
@@ -140,49 +129,14 @@ func tasks(ctx context.Context) []task {
 		}})
 	}
 	budget := &backoff.Budget{RetryCost: 5, SuccessRefund: 5} // never empty
-	pay := []entry{{ours, func(testing.TB) func(n int) {
+	return append(all, task{name: budgetSerial, entries: []entry{{ours, func(testing.TB) func(n int) {
 		return func(n int) {
 			for range n {
 				budget.Withdraw()
 				budget.Deposit()
 			}
 		}
-	}}}
-	return append(all,
-		task{name: nextRand, entries: []entry{{ours, asking(func() policy {
-			return backoff.NewExponentialBackOff(backoff.WithRand(rand.New(rand.NewPCG(1, 2))))
-		})}}},
-		task{name: nextConstant, entries: []entry{
-			{ours, asking(func() policy { return backoff.NewConstantBackOff(time.Second) })},
-			{cenkaltiV4, asking(func() policy { return cenkalti4.NewConstantBackOff(time.Second) })},
-		}},
-		task{name: nextLinear, entries: []entry{{ours, asking(func() policy {
-			return backoff.NewLinearBackOff(time.Second)
-		})}}},
-		task{name: budgetSerial, entries: pay},
-		task{name: budgetParallel, entries: pay, parallel: true},
-		task{name: ticks, entries: []entry{
-			{ours, func(tb testing.TB) func(int) {
-				ticker := backoff.NewTicker(&backoff.ZeroBackOff{})
-				tb.Cleanup(ticker.Stop)
-				return receiving(ticker.C)
-			}},
-			{cenkaltiV4, func(tb testing.TB) func(int) {
-				ticker := cenkalti4.NewTicker(&cenkalti4.ZeroBackOff{})
-				tb.Cleanup(ticker.Stop)
-				return receiving(ticker.C)
-			}},
-			{cenkaltiV5, func(tb testing.TB) func(int) {
-				ticker := cenkalti5.NewTicker(&cenkalti5.ZeroBackOff{})
-				tb.Cleanup(ticker.Stop)
-				return receiving(ticker.C)
-			}},
-			{cenkaltiV7, func(tb testing.TB) func(int) {
-				ticker := cenkalti7.NewTicker(&cenkalti7.ZeroBackOff{})
-				tb.Cleanup(ticker.Stop)
-				return receiving(ticker.C)
-			}},
-		}})
+	}}}})
 }
 
 func entriesOf(build func(p peer) retry) []entry {
@@ -227,14 +181,6 @@ func asking(build func() policy) func(testing.TB) func(int) {
 			for range n {
 				b.NextBackOff()
 			}
-		}
-	}
-}
-
-func receiving(c <-chan time.Time) func(int) {
-	return func(n int) {
-		for range n {
-			<-c
 		}
 	}
 }
