@@ -64,6 +64,7 @@ func (p *policy) from(v *types.Var) {
 	p.unknown = p.unknown || v.Kind() == types.ParamVar
 	_, copied := v.Type().Underlying().(*types.Struct)
 	for _, value := range p.facts[fact{v, assigned}] {
+		// A struct that is assigned is a copy, another policy, of which nothing is known.
 		if _, literal := value.(*ast.CompositeLit); copied && !literal {
 			value = nil
 		}
@@ -111,11 +112,11 @@ func (c *checker) settings(e ast.Expr, v int, byHand bool) {
 	initial, certain := p.setting("InitialInterval")
 	reset := func(v *types.Var) bool { return c.facts[fact{v, "Reset"}] != nil }
 	stop, _ := p.setting("Stop")
-	_, literal := p.origin.(*ast.CompositeLit)
+	lit, literal := p.origin.(*ast.CompositeLit)
 	if byHand && !literal && certain && !slices.ContainsFunc(p.way, reset) && v > 0 && v < 5 && len(initial) > 0 && c.facts[fact{initial[0], reported}] == nil {
 		c.note(initial[0], reported, e)
 		c.Reportf(initial[0].Pos(), "InitialInterval has no effect before the next Reset, and there is none")
-	} else if !byHand && literal && v == 4 && len(stop) == 0 && p.ends() {
+	} else if !byHand && literal && len(stop) == 0 && p.ends() && version(types.Unalias(p.TypesInfo.TypeOf(lit)).(*types.Named).Obj().Pkg()) == 4 {
 		c.Reportf(e.Pos(), "this loop does not end after MaxElapsedTime, but goes on without waits: set Stop to backoff.Stop")
 	}
 }

@@ -21,7 +21,7 @@ import (
 // Analyzer applies the rules that README.md lists.
 var Analyzer = &analysis.Analyzer{
 	Name:     "backoff",
-	Doc:      "report misuse of backoff policies\n\nThey are shared, outlive a context, or their waits and settings are not what they seem.",
+	Doc:      "report misuse of backoff policies\n\nLoops share one, a loop outlives its context, or waits and settings are not what they seem.",
 	Requires: []*analysis.Analyzer{inspect.Analyzer}, Run: run,
 }
 
@@ -89,11 +89,11 @@ func (c *checker) shared(cur inspector.Cursor, e ast.Expr, byHand bool) {
 }
 
 // By its signature, handler is a function that serves a request, worker one that serves many callers, hook
-// one that all goroutines of a client call, and context one whose context has a name.
+// one that all goroutines of a client call, and named one whose context has a name.
 var handler = regexp.MustCompile(`^func\(.*\*net/http\.Request`)
 var worker = regexp.MustCompile(`^func\(\w+ context\.Context, `)
 var hook = regexp.MustCompile(`^func\((\w+ )?int\) time\.Duration$`)
-var context = regexp.MustCompile(`^func\([^()]*?\b([a-z]\w*) context\.Context`)
+var named = regexp.MustCompile(`^func\([^()]*?\b([a-z]\w*) context\.Context`)
 
 // locks holds the names of what takes a lock, and what programs send to take a place in a semaphore.
 var locks = []string{"Lock", "TryLock", "Acquire", "TryAcquire", "struct{}{}", "true", "0", "1"}
@@ -167,8 +167,8 @@ func within(pos token.Pos, n ast.Node) bool { return n.Pos() <= pos && pos < n.E
 
 var waits = []string{"time.Sleep", "time.After", "time.NewTimer", "(*time.Timer).Reset"}
 
-// wait reports a wait in a loop without end that is a NextBackOff which can be Stop and which nobody
-// compares.
+// wait reports a call that waits for a NextBackOff which can be Stop and is compared with nothing, in a
+// loop that nothing else limits.
 func (c *checker) wait(cur inspector.Cursor, call *ast.CallExpr) {
 	fn := typeutil.StaticCallee(c.TypesInfo, call)
 	loop, ok := loopOf(cur).(*ast.ForStmt)
@@ -228,7 +228,7 @@ func (c *checker) context(cur inspector.Cursor, call *ast.CallExpr, e ast.Expr, 
 	}
 	for fn := range cur.Enclosing(functions...) {
 		signature := c.signature(fn)
-		ctx := context.FindStringSubmatch(signature)
+		ctx := named.FindStringSubmatch(signature)
 		if ctx != nil && !strings.Contains(signature, "*testing.") && !c.mentions(fn.Node(), "WithoutCancel") {
 			c.Reportf(e.Pos(), "this loop goes on when %s is done: give its policy WithContext", ctx[1])
 		}

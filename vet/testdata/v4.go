@@ -67,10 +67,6 @@ func Retry(o Operation, b BackOff) error                             { return o(
 func RetryNotify(o Operation, b BackOff, notify Notify) error        { return o() }
 func RetryWithData[T any](o func() (T, error), b BackOff) (T, error) { return o() }
 
-type PermanentError struct{ Err error }
-
-func (e *PermanentError) Error() string { return "" }
-
 func Permanent(err error) error { return err }
 
 type Ticker struct{ C <-chan time.Time }
@@ -93,7 +89,6 @@ func (b *Budget) Withdraw() bool { return true }
 func WithBudget(b BackOff, budget *Budget) BackOff              { return b }
 func WithRetryIf(b BackOff, retryable func(error) bool) BackOff { return b }
 func WithBudgetWait(b BackOff, budget *Budget) BackOff          { return b }
-func WithStopCause(b BackOff, cause error) BackOff              { return b }
 func Attempts(b BackOff, err *error) iter.Seq[int]              { return nil }
 func RetryAfter(err error, d time.Duration) error               { return err }
 func RetryableStatus(code int) bool                             { return false }

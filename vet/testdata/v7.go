@@ -6,19 +6,10 @@ import (
 	"time"
 )
 
-const Stop time.Duration = -1
-
 type BackOff interface {
 	NextBackOff() time.Duration
 	Reset()
 }
-
-type ConstantBackOff struct{ Interval time.Duration }
-
-func NewConstantBackOff(d time.Duration) *ConstantBackOff { return &ConstantBackOff{d} }
-
-func (b *ConstantBackOff) NextBackOff() time.Duration { return b.Interval }
-func (b *ConstantBackOff) Reset()                     {}
 
 type ExponentialBackOff struct {
 	InitialInterval, MaxInterval time.Duration
@@ -32,10 +23,7 @@ func (b *ExponentialBackOff) Reset()                     {}
 type RetryOption func()
 
 func WithBackOff(b BackOff) RetryOption { return nil }
-func WithMaxTries(n uint) RetryOption   { return nil }
 
 func Retry[T any](ctx context.Context, operation func() (T, error), opts ...RetryOption) (T, error) {
 	return operation()
 }
-
-func RetryAfter(seconds int) error { return nil }

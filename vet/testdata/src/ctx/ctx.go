@@ -190,6 +190,7 @@ func retryable(err error) bool { return err != nil }
 
 func decorated(ctx context.Context) {
 	_ = backoff.Retry(func() error { return call(ctx) }, backoff.WithContext(backoff.NewExponentialBackOff(), ctx))
+	_ = backoff.Retry(func() error { return call(ctx) }, backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3), ctx))
 	var b backoff.BackOff = backoff.NewExponentialBackOff()
 	b = backoff.WithMaxRetries(b, 3)
 	b = backoff.WithContext(b, ctx)
@@ -257,6 +258,12 @@ func asserted(ctx context.Context, source any) {
 		b = source.(backoff.BackOff)
 	}
 	_ = backoff.Retry(func() error { return call(ctx) }, b)
+}
+
+var chosen backoff.BackOff // by another package
+
+func elsewhere(ctx context.Context) {
+	_ = backoff.Retry(func() error { return call(ctx) }, chosen)
 }
 
 func background(ctx context.Context) {

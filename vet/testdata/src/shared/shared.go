@@ -102,13 +102,35 @@ func oneOf(ctx context.Context, id string) error {
 	return backoff.Retry(op, limited)
 }
 
+func oneOfOne(ctx context.Context, id string) error {
+	places <- 1
+	defer func() { <-places }()
+	return backoff.Retry(op, limited)
+}
+
+var taken = make(chan bool, 1)
+
+func take(ctx context.Context, id string) error {
+	taken <- true
+	defer func() { <-taken }()
+	return backoff.Retry(op, limited)
+}
+
 type weighted interface {
+	TryAcquire(n int64) bool
 	Acquire(ctx context.Context, n int64) error
 }
 
 func acquired(ctx context.Context, w weighted) error {
 	if err := w.Acquire(ctx, 1); err != nil {
 		return err
+	}
+	return backoff.Retry(op, limited)
+}
+
+func placed(ctx context.Context, w weighted) error {
+	if !w.TryAcquire(1) {
+		return nil
 	}
 	return backoff.Retry(op, limited)
 }
@@ -134,6 +156,7 @@ type server struct {
 	steady  backoff.BackOff
 	given   backoff.BackOff
 	renewed backoff.BackOff
+	exact   *backoff.ExponentialBackOff // set by another package
 }
 
 func newServer(given backoff.BackOff) *server {
@@ -146,6 +169,7 @@ func (s *server) update(ctx context.Context, id string) {
 	_ = backoff.Retry(op, s.policy) // want `share policy, which`
 	_ = backoff.Retry(op, s.steady)
 	_ = backoff.Retry(op, s.given)
+	_ = backoff.Retry(op, s.exact)
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

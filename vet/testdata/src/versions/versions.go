@@ -79,6 +79,7 @@ func literal() {
 	_ = v4.Retry(op, &v4.ExponentialBackOff{MaxElapsedTime: time.Second}) // want `goes on without waits`
 	_ = v3.Retry(op, &v3.ExponentialBackOff{MaxElapsedTime: time.Second})
 	_ = own.Retry(op, &own.ExponentialBackOff{MaxElapsedTime: time.Second})
+	_ = v4.Retry(op, &own.ExponentialBackOff{MaxElapsedTime: time.Second}) // so v4's are aliases in cenkalti/
 }
 
 // Not every name that begins with Retry is a loop's.

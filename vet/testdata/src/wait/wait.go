@@ -188,6 +188,12 @@ func deadline(ctx context.Context) {
 	}
 }
 
+func parameter(b backoff.BackOff) {
+	for !try() {
+		time.Sleep(b.NextBackOff())
+	}
+}
+
 func cause(ctx context.Context) {
 	b := backoff.NewExponentialBackOff()
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, context.Canceled)
