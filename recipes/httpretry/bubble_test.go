@@ -138,26 +138,59 @@ func TestSlowBody(t *testing.T) {
 	})
 }
 
-// Over HTTP/2 a response may end before the request's body is sent. The rest of it is still sent.
+// Over HTTP/2 a response may end while the request's body is being written. What is left is still sent,
+// but not if the request is sent again, or if the base does not say what it does.
 func TestEarlyResponse(t *testing.T) {
-	for _, answer := range []string{"", "answer"} {
-		var attempt *http.Request
-		transport := httpretry.Transport{Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-			attempt = r
-			response := &http.Response{StatusCode: 200, ProtoMajor: 2, Body: http.NoBody}
-			if answer != "" {
-				response.Body = io.NopCloser(strings.NewReader(answer))
-			}
-			return response, nil
-		})}
-		response, err := transport.RoundTrip(newRequest(t, "PUT", "http://localhost", "body"))
-		require.NoError(t, err)
-		_, err = io.ReadAll(response.Body)
-		require.NoError(t, err)
-		require.NoError(t, attempt.Context().Err())
-		httptrace.ContextClientTrace(attempt.Context()).WroteRequest(httptrace.WroteRequestInfo{})
-		require.ErrorIs(t, attempt.Context().Err(), context.Canceled)
+	for _, test := range []struct {
+		name   string
+		status int
+		tries  int // of the base
+		sent   bool
+	}{
+		{"sent", 200, 1, true},
+		{"sent twice by the base", 200, 2, true},
+		{"retried", 503, 1, false},
+		{"no trace", 200, 0, false},
+	} {
+		for _, answer := range []string{"", "answer"} {
+			var trace *httptrace.ClientTrace
+			var attempt context.Context
+			transport := httpretry.Transport{Policy: func() backoff.BackOff { return &backoff.StopBackOff{} }, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
+				attempt, trace = r.Context(), httptrace.ContextClientTrace(r.Context())
+				for try := range test.tries {
+					if try > 0 {
+						trace.WroteRequest(httptrace.WroteRequestInfo{Err: io.ErrClosedPipe})
+					}
+					trace.GotConn(httptrace.GotConnInfo{})
+				}
+				response := &http.Response{StatusCode: test.status, Body: http.NoBody}
+				if answer != "" {
+					response.Body = io.NopCloser(strings.NewReader(answer))
+				}
+				return response, nil
+			})}
+			response, err := transport.RoundTrip(newRequest(t, "PUT", "http://localhost", "body"))
+			require.NoError(t, err)
+			_, err = io.ReadAll(response.Body)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			require.Equal(t, test.sent, attempt.Err() == nil, test.name)
+			trace.WroteRequest(httptrace.WroteRequestInfo{})
+			require.ErrorIs(t, attempt.Err(), context.Canceled)
+		}
 	}
+}
+
+// A caller's own trace is called for each attempt.
+func TestTrace(t *testing.T) {
+	s := newScript(t, nil, 503)
+	var written atomic.Int32
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.Add(1) }}
+	request := newRequest(t, "PUT", s.URL, "body")
+	response, err := s.send(new(httpretry.Transport), request.WithContext(httptrace.WithClientTrace(t.Context(), trace)))
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.EqualValues(t, 4, written.Load())
 }
 
 // A response is closed even if a function of the transport's panics.

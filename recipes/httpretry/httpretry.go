@@ -37,7 +37,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"example.com/backoff"
@@ -161,22 +160,28 @@ func (t *Transport) attempt(request *http.Request, attempts *int) (*http.Respons
 	return nil, err
 }
 
-// cloneOf returns request with a context that cancel ends. So does release, but not before the request's
-// body is written. The body is that of request, or another if it has to be sent again.
+// cloneOf returns request with a context that cancel ends. So does release, but not while the request's
+// body is being written. The body is that of request, or another if it has to be sent again.
 func cloneOf(request *http.Request, again bool) (clone *http.Request, cancel, release func(), err error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	if request.Body == nil || request.Body == http.NoBody {
 		return request.WithContext(ctx), cancel, cancel, nil
 	}
-	var ended atomic.Int32
-	release = func() {
-		if ended.Add(1) == 2 {
+	var mu sync.Mutex
+	var writing, released bool
+	update := func(state *bool, value bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if *state = value; released && !writing {
 			cancel()
 		}
 	}
+	release = func() { update(&released, true) }
 	// A wrapper of the body would know, too, but net/http writes a body that it knows more cheaply.
-	written := sync.OnceFunc(release)
-	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written() }}
+	trace := &httptrace.ClientTrace{
+		GotConn:      func(httptrace.GotConnInfo) { update(&writing, true) }, // net/http may send it again by itself
+		WroteRequest: func(httptrace.WroteRequestInfo) { update(&writing, false) },
+	}
 	clone = request.WithContext(httptrace.WithClientTrace(ctx, trace))
 	if again { // request is repeatable: there is a GetBody
 		if clone.Body, err = request.GetBody(); err != nil {
@@ -191,15 +196,15 @@ func cloneOf(request *http.Request, again bool) (clone *http.Request, cancel, re
 func (t *Transport) received(response *http.Response, request *http.Request, cancel, release func()) (*http.Response, error) {
 	response.Request = request
 	err := t.check(response)
-	end := cancel
-	if response.ProtoMajor > 1 && err == nil { // it may have ended while request's body is still being sent
-		end = release
+	end := release // over HTTP/2 a response may end while request's body is being written
+	if err != nil {
+		end = cancel // and is not worth it
 	}
 	if response.Body == nil || response.Body == http.NoBody { // http.Client accepts nil, too
 		response.Body = http.NoBody
 		end() // not every caller closes what is not there
 	} else {
-		response.Body = &body{response.Body, cancel, sync.OnceFunc(end)}
+		response.Body = &body{response.Body, cancel, end}
 	}
 	return response, err
 }
@@ -229,7 +234,7 @@ func (t *Transport) check(response *http.Response) error {
 type body struct {
 	io.ReadCloser
 	cancel func()
-	end    func() // after a Read that has failed
+	end    func() // after a Read that has failed, or Close
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -241,7 +246,7 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 func (b *body) Close() error {
-	defer b.cancel()
+	defer b.end()
 	return b.ReadCloser.Close()
 }
 

@@ -214,11 +214,14 @@ func TestGetBodyError(t *testing.T) {
 	errRewind := errors.New("rewind")
 	request := newRequest(t, "PUT", s.URL, "body")
 	request.GetBody = func() (io.ReadCloser, error) { return nil, errRewind }
+	parent := &counting{Context: context.Background(), done: make(chan struct{})}
+	request = request.WithContext(parent)
 	counted := 0
 	_, err := s.send(&httpretry.Transport{Done: func(_ *http.Request, attempts int, _ error) { counted = attempts }}, request)
 	require.Same(t, errRewind, err)
 	require.Equal(t, 1, s.count())
 	require.Equal(t, 1, counted, "the attempts that were made")
+	require.Zero(t, parent.registered.Load())
 }
 
 // The last response is returned as it came: request, header and unread body.
