@@ -326,6 +326,8 @@ func lockedHook() {
 	}}
 }
 
+func (s *server) states() map[backoff.BackOff]bool { return map[backoff.BackOff]bool{s.policy: true} }
+
 type keyed struct {
 	policy backoff.BackOff
 	budget *own.Budget
