@@ -813,6 +813,23 @@ func TestBudgetTurnSuccess(t *testing.T) {
 	}
 }
 
+// A policy that stops after a retry that was paid for, although it had to wait, is the reason itself.
+func TestBudgetTurnStop(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, retry retry) {
+		budget := &backoff.Budget{Capacity: 5}
+		require.True(t, budget.Withdraw())
+		time.AfterFunc(400*time.Millisecond, func() {
+			for range 5 {
+				budget.Deposit()
+			}
+		})
+		operation, calls := failing(-1)
+		policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(300*time.Millisecond), 2)
+		require.Same(t, errFailed, retry(operation, backoff.WithBudgetWait(policy, budget)))
+		require.Equal(t, 2, *calls)
+	})
+}
+
 // A retry that is paid for at once returns its cost, also after one that had to wait.
 func TestBudgetTurnLater(t *testing.T) {
 	eachLoopInBubble(t, func(t *testing.T, retry retry) {

@@ -80,8 +80,9 @@ func TestRecovery(t *testing.T) {
 	require.False(t, ok)
 }
 
-// A fleet whose buckets size themselves is back at most 12 s later than without retries, or as much later
-// as what its floors hold takes (and two seconds). With a Capacity of 200 only the small fleets come back.
+// A fleet whose buckets size themselves recovers at most 12 s after one without retries, or, if that is
+// longer, as late as spending its floors takes (plus two seconds). With a Capacity of 200 only the small
+// fleets come back.
 func TestFleet(t *testing.T) {
 	manyOperations(t)
 	all := runFleet(settings(t, "-scenario fleet -processes 3,30,200,700 -capacity 0,200 -load 0.8"))

@@ -60,8 +60,8 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	if c.scenario != "all" && !slices.Contains(names(), c.scenario) {
 		return c, fmt.Errorf("-scenario %q is not %s or all", c.scenario, strings.Join(names(), ", "))
 	}
-	if c.runs < 1 || c.perProcess < 1 || c.layers > 10 || !(c.perSecond > 0) {
-		return c, errors.New("-runs, -per-process and -per-second must be above zero, and -layers at most 10")
+	if c.runs < 1 || c.perProcess < 1 || c.layers > 10 || c.retries > 1000 || !(c.perSecond > 0) {
+		return c, errors.New("-runs, -per-process and -per-second must be above zero, -layers at most 10, and -retries at most 1000")
 	}
 	var err error
 	flags.Visit(func(f *flag.Flag) {
@@ -83,7 +83,8 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	return c, err
 }
 
-// sensible reports whether the value of a flag is one that a simulation can add up and come to an end with.
+// sensible reports whether the value of a flag is neither so large that sums overflow nor so small that time
+// stands still. A simulation may still take long.
 func (c *config) sensible(f *flag.Flag) bool {
 	value, _ := f.Value.(flag.Getter)
 	if value == nil {

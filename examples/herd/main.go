@@ -26,9 +26,9 @@
 // The policies are the default one with its limit of 15 minutes, and what their names say;
 // WithBudgetWait has no limit. Operations begin until -after after the outage, and the simulation lasts
 // as long again. An operation is lost if its policy gives it up, or if it has not ended by then. The
-// results are the requests
-// while the service is down, on average and in the worst second, over the usual ones; when nine of ten
-// operations succeed again, over 20 s; how many are lost; and how long the slowest one takes.
+// results are the requests while the service is down, on average and in the worst second, over the
+// usual ones; when nine of ten operations succeed again, over 20 s; how many are lost; and how long the
+// slowest one takes.
 //
 // # Amplification
 //
