@@ -28,8 +28,8 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 // body leaves the first pass earlier, the former value is restored (an unnamed result that was already
 // evaluated keeps the placeholder). In later passes *err is the last attempt's error until it is set.
 //
-// A nil b means [NewExponentialBackOff]. A nil err panics. As in Retry, no two loops
-// may use b at once, unless b is safe for concurrent use.
+// A nil b means [NewExponentialBackOff]. A nil err panics. As in Retry, no two loops may use b at
+// once, unless b is safe for concurrent use.
 func Attempts(b BackOff, err *error) iter.Seq[int] {
 	return func(yield func(int) bool) { attempts(b, err, yield) }
 }
