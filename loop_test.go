@@ -770,18 +770,20 @@ func TestBudgetTurnShared(t *testing.T) {
 }
 
 // The success of a retry that had to wait for its turn puts in what one at the first attempt does, but
-// returns the cost at the floor or of a fixed Capacity. One that was paid for at once returns it.
+// returns the cost at the floor or of a fixed Capacity. One that was paid for at once returns it, also
+// after one that had to wait.
 func TestBudgetTurnSuccess(t *testing.T) {
 	for name, test := range map[string]struct {
 		capacity  int
-		successes int // before
-		queued    bool
-		want      int // tokens after the retry, less those before; a sized bucket has grown by 5
+		successes int             // before
+		pay       []time.Duration // when, in ms, successes elsewhere pay for a retry; nil if the bucket does
+		want      int             // tokens after the last retry, less those before; a sized bucket has grown by 5
 	}{
-		"at once":       {0, 100, false, 5},
-		"queued":        {0, 100, true, 1},
-		"at the floor":  {0, 0, true, 5},
-		"fixed, queued": {50, 100, true, 0},
+		"at once":               {0, 100, nil, 5},
+		"queued":                {0, 100, []time.Duration{1000}, 1},
+		"at the floor":          {0, 0, []time.Duration{1000}, 5},
+		"fixed, queued":         {50, 100, []time.Duration{1000}, 0},
+		"at once, after queued": {0, 100, []time.Duration{1000, 1050}, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachLoopInBubble(t, func(t *testing.T, retry retry) {
@@ -789,15 +791,18 @@ func TestBudgetTurnSuccess(t *testing.T) {
 				for range test.successes {
 					budget.Deposit()
 				}
-				if test.queued {
+				if test.pay != nil {
 					spend(budget)
-					time.AfterFunc(time.Second, func() {
+				}
+				for _, at := range test.pay {
+					time.AfterFunc(at*time.Millisecond, func() {
 						for range 5 {
 							budget.Deposit()
 						}
 					})
 				}
-				operation, calls := failing(1)
+				failures := max(1, len(test.pay))
+				operation, calls := failing(failures)
 				before := 0
 				require.NoError(t, retry(func() error {
 					err := operation()
@@ -806,7 +811,7 @@ func TestBudgetTurnSuccess(t *testing.T) {
 					}
 					return err
 				}, backoff.WithBudgetWait(backoff.NewConstantBackOff(300*time.Millisecond), budget)))
-				require.Equal(t, 2, *calls)
+				require.Equal(t, failures+1, *calls)
 				require.Equal(t, test.want, budget.Tokens()-before)
 			})
 		})
@@ -827,35 +832,6 @@ func TestBudgetTurnStop(t *testing.T) {
 		policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(300*time.Millisecond), 2)
 		require.Same(t, errFailed, retry(operation, backoff.WithBudgetWait(policy, budget)))
 		require.Equal(t, 2, *calls)
-	})
-}
-
-// A retry that is paid for at once returns its cost, also after one that had to wait.
-func TestBudgetTurnLater(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, retry retry) {
-		budget := &backoff.Budget{Clock: &manual{}}
-		for range 100 {
-			budget.Deposit()
-		}
-		spend(budget)
-		for _, at := range []time.Duration{1000, 1050} { // pays for one retry each
-			time.AfterFunc(at*time.Millisecond, func() {
-				for range 5 {
-					budget.Deposit()
-				}
-			})
-		}
-		before := 0
-		operation, calls := failing(2)
-		require.NoError(t, retry(func() error {
-			err := operation()
-			if err == nil {
-				before = budget.Tokens() + 5 // what this retry has taken
-			}
-			return err
-		}, backoff.WithBudgetWait(backoff.NewConstantBackOff(300*time.Millisecond), budget)))
-		require.Equal(t, 3, *calls)
-		require.Equal(t, 5, budget.Tokens()-before)
 	})
 }
 
