@@ -209,6 +209,31 @@ func TestContextCausePermanent(t *testing.T) {
 	}
 }
 
+// blamed is a context of a user's that is done with its own error.
+type blamed struct {
+	context.Context
+	err error
+}
+
+func (b blamed) Err() error { return b.err }
+
+// A mark in a context's own error does not reach an outer loop.
+func TestContextErrPermanent(t *testing.T) {
+	for _, end := range []error{backoff.Permanent(errCause), fmt.Errorf("%w", backoff.Permanent(errCause))} {
+		eachLoop(t, func(t *testing.T, retry retry) {
+			operation, calls := failing(-1)
+			err := retry(func() error {
+				err := retry(operation, backoff.WithContext(&backoff.ZeroBackOff{}, blamed{context.Background(), end}))
+				requireUnmarked(t, err)
+				require.ErrorIs(t, err, errCause)
+				return err
+			}, waits(0, 0))
+			require.ErrorIs(t, err, errFailed)
+			require.Equal(t, 3, *calls, "the outer loop goes on")
+		})
+	}
+}
+
 // A loop that never waits sees its context end, also on wasm, which has one thread.
 func TestContextWithoutWaits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)

@@ -3,7 +3,6 @@ package backoff
 import (
 	"errors"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 )
@@ -61,9 +60,9 @@ func equal(a, b error) (same bool) {
 //
 // [ExponentialBackOff] moves the range of its random wait up to start at Duration; with any other
 // policy the wait is the longer of the two. A loop gives up immediately if the wait would exceed
-// MaxElapsedTime, or if Duration would outlast the context's deadline (but not with a custom Timer, nor
-// in a Ticker). Limit what an untrusted server may ask for. The error is safe for concurrent use as long
-// as it does not change.
+// MaxElapsedTime. It also does if Duration would outlast the context's deadline, which is not checked
+// with a custom Timer. In a Ticker the error has no effect. Limit what an untrusted server may ask for.
+// The error is safe for concurrent use as long as it does not change.
 type RetryAfterError struct {
 	// Err is the cause. It may be nil.
 	Err error
@@ -99,20 +98,27 @@ func (e *RetryAfterError) Unwrap() error { return e.Err }
 // stopError is returned by a loop that its policy has ended for a reason.
 type stopError struct{ reason, last error }
 
+// newStopError returns both errors as one, or last if there is no reason.
 func newStopError(reason, last error) error {
+	if reason == nil {
+		return last
+	}
 	e := &stopError{withoutMarks(reason), last}
 	if errors.As(last, new(interface{ Timeout() bool })) {
-		// Otherwise every failure that a budget refuses to retry would pass for a net.Error.
-		return &struct {
-			*stopError
-			netError
-		}{e, netError{last}}
+		return &stopNetError{e, netError{last}}
 	}
 	return e
 }
 
 func (e *stopError) Error() string   { return line(e.reason, e.last) }
 func (e *stopError) Unwrap() []error { return []error{e.reason, e.last} }
+
+// stopNetError is a stopError whose last error has a Timeout. It is a type of its own because otherwise
+// every failure that a budget refuses to retry would pass for a net.Error.
+type stopNetError struct {
+	*stopError
+	netError
+}
 
 // contextError is returned by a loop that its context has ended, or that refused a wait past the
 // deadline. It passes for the context's Err. The last error is only matched: were it found under an
@@ -126,17 +132,17 @@ type contextError struct {
 // newContextError returns the three errors as one, or err if that is all three already. A nil cause,
 // as Go 1.23 gives for some contexts that are not its own, means err.
 func newContextError(err, cause, last error) error {
+	err, cause = withoutMarks(err), withoutMarks(cause)
 	if cause == nil {
 		cause = err
+	}
+	if equal(cause, last) { // it is looked through once, or nested loops like this would cost O(2^k)
+		last = err
 	}
 	if equal(err, cause) && equal(err, last) {
 		return err
 	}
-	// A loop within a loop over the same context has said all this already.
-	if inner, ok := last.(*contextError); ok && equal(inner.like, err) && equal(inner.cause, cause) {
-		return inner
-	}
-	return &contextError{netError{err}, withoutMarks(cause), last}
+	return &contextError{netError{err}, cause, last}
 }
 
 func (e *contextError) Error() string        { return line(e.like, e.cause, e.last) }
@@ -160,13 +166,18 @@ func (e netError) Temporary() bool {
 	return errors.As(e.like, &x) && x.Temporary()
 }
 
-// line returns the texts of errs on one line, without repeats.
+// line returns the texts of errs on one line, without repeats. The last error of a loop around another
+// one over the same context starts with what the context adds.
 func line(errs ...error) string {
-	var texts []string
+	all := ""
 	for _, err := range errs {
-		if text := err.Error(); !slices.Contains(texts, text) {
-			texts = append(texts, text)
+		text := strings.ReplaceAll(err.Error(), "\n", "; ")
+		switch {
+		case all == "" || strings.HasPrefix(text, all+": "):
+			all = text
+		case !strings.Contains(": "+all+": ", ": "+text+": "):
+			all += ": " + text
 		}
 	}
-	return strings.ReplaceAll(strings.Join(texts, ": "), "\n", "; ")
+	return all
 }

@@ -233,8 +233,43 @@ func TestContextErrorNested(t *testing.T) {
 	require.EqualError(t, err, "context canceled: shutting down: failed")
 	err = backoff.Retry(func() error { return errCause }, b)
 	require.EqualError(t, err, "context canceled: shutting down")
+
+	for _, cause := range []error{backoff.Permanent(errCause), fmt.Errorf("%w", backoff.Permanent(errCause)), uncomparable{[]string{"shutting down"}}} {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(cause)
+		b := backoff.WithContext(&backoff.ZeroBackOff{}, ctx)
+		inner := func() error { return backoff.Retry(func() error { return errFailed }, b) }
+		require.EqualError(t, backoff.Retry(func() error { return backoff.Retry(inner, b) }, b),
+			"context canceled: "+cause.Error()+": failed", "%T", cause)
+	}
+	empty := backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: -1})
+	err = backoff.Retry(func() error { return backoff.Retry(func() error { return errFailed }, empty) }, empty)
+	require.EqualError(t, err, "retry budget exhausted: failed")
+	ctx, end := context.WithCancel(context.Background())
+	end()
+	err = backoff.Retry(func() error { return errors.New("context canceled by the server") }, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
+	require.EqualError(t, err, "context canceled: context canceled by the server", "only a whole part is left out")
 	require.EqualError(t, backoff.Retry(func() error { return errFailed },
 		backoff.WithStopCause(&backoff.StopBackOff{}, errFailed)), "failed")
+}
+
+// To look through nested loops whose contexts end with the error that the loop below has returned costs
+// no more for each of them.
+func TestContextErrorDepth(t *testing.T) {
+	visits := 0
+	err := error(&visitor{errFailed, &visits})
+	for range 18 {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(err)
+		inner := err
+		err = backoff.Retry(func() error { return inner }, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
+	}
+	visits = 0
+	require.NotErrorIs(t, err, io.EOF)
+	require.ErrorIs(t, err, errFailed)
+	require.ErrorIs(t, err, context.Canceled)
+	require.LessOrEqual(t, visits, 20)
+	require.False(t, errors.As(err, new(*code)))
 }
 
 // Nested loops on contexts that differ in Err or cause keep both.
