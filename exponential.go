@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -57,8 +58,9 @@ type ExponentialBackOff struct {
 	MaxElapsedTime time.Duration
 
 	// Stop is what NextBackOff returns once a wait would exceed MaxElapsedTime; with a positive
-	// value the loop goes on forever with that wait. Zero means the constant Stop. But if Clock is
-	// set, NextBackOff returns 0 to you and to a decorator without Unwrap, as in cenkalti/backoff v4.
+	// value the loop goes on forever with that wait. Zero means the constant Stop in a loop. By
+	// hand, or below a decorator without Unwrap, a policy with a Clock then returns 0, as in
+	// cenkalti/backoff v4. NewExponentialBackOff sets Stop.
 	Stop time.Duration
 
 	// Clock measures the elapsed time, which starts over if Clock steps back to before its start.
@@ -72,17 +74,18 @@ type ExponentialBackOff struct {
 	// Jitter selects how waits are randomized. The zero value is ProportionalJitter.
 	Jitter Jitter
 
-	started bool          // the elapsed time has started
-	looped  bool          // NextBackOff is called by a loop of this package
-	current time.Duration // the next interval, for DecorrelatedJitter the last wait; 0 after Reset
-	floor   time.Duration // the minimum of the next wait
-	since   time.Duration // the time on Clock at the start of the elapsed time
-	first   *time.Time    // the first reading of a Clock other than SystemClock
+	started  bool          // the elapsed time has started
+	looped   bool          // NextBackOff is called by a loop of this package
+	current  time.Duration // the next interval; 0 after Reset
+	previous time.Duration // the last wait of DecorrelatedJitter; 0 after Reset
+	floor    time.Duration // the minimum of the next wait
+	since    time.Duration // the time on Clock at the start of the elapsed time
+	first    *time.Time    // the first reading of a Clock other than SystemClock
 }
 
 // Reset starts the sequence of intervals and the elapsed time over.
 func (b *ExponentialBackOff) Reset() {
-	b.current, b.first = 0, nil
+	b.current, b.previous, b.first = 0, 0, nil
 	b.since, b.started = read(b.Clock, &b.first), true
 }
 
@@ -95,14 +98,17 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	}
 	longest := b.maxInterval()
 	interval := b.current
-	if interval == 0 || b.Jitter != DecorrelatedJitter && interval != longest { // else step changes nothing
+	if interval == 0 || interval != longest { // else step changes nothing
 		interval = b.step(longest)
+	}
+	if b.Jitter == DecorrelatedJitter {
+		interval = min(cmp.Or(b.previous, b.initial()), longest)
 	}
 	low, width := b.Jitter.window(interval, min(b.initial(), longest), longest, b.RandomizationFactor)
 	wait := low + draw(width, random)
 	if b.Jitter == DecorrelatedJitter {
 		wait = min(wait, longest)
-		b.current = wait
+		b.previous = wait
 		width = min(width, longest-low)
 	}
 	if b.floor > low { // the window moves up to start there
@@ -115,11 +121,14 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	switch {
 	case elapsed <= b.MaxElapsedTime && wait <= b.MaxElapsedTime-elapsed: // elapsed+wait could overflow
 		return wait
-	case b.Stop == 0 && (b.looped || b.Clock == nil):
+	case b.Stop == 0 && b.zeroStops():
 		return Stop
 	}
 	return b.Stop
 }
+
+// zeroStops reports whether a zero Stop means the constant Stop.
+func (b *ExponentialBackOff) zeroStops() bool { return b.looped || b.Clock == nil }
 
 // GetElapsedTime returns the time since Reset, or since the first NextBackOff if there was no Reset.
 // Before that it is zero. Another goroutine may call it while a loop uses b, but not during Reset, which

@@ -27,6 +27,12 @@ func FuzzExponentialBackOff(f *testing.F) {
 	f.Add(int64(500e6), 0.5, 1.5, int64(60e9), int64(900e9), int64(-1), int64(1e9), int64(2e9), int64(3e9), byte(0), byte(0))
 	f.Add(int64(0), 0.0, 0.0, int64(0), int64(0), int64(0), int64(0), int64(0), int64(1), byte(0), byte(5))
 	f.Add(most, 1.0, inf, most, most, most, most, most, most, byte(1), byte(0))
+	for jitter := range len(jitters) + 1 { // where a formula would overflow
+		for _, large := range []int64{most, most - 1, most / 2, most / 3, most / 5} {
+			f.Add(large, 0.5, 1.5, large, int64(0), int64(-1), int64(1), int64(1), int64(0), byte(0), byte(jitter))
+			f.Add(large, 1.0, inf, large, int64(0), int64(-1), int64(1), int64(1), large, byte(8), byte(jitter))
+		}
+	}
 	f.Add(least, -inf, -inf, least, least, least, least, least, least, byte(2), byte(3))
 	f.Add(int64(-1), nan, nan, int64(-1), int64(-1), int64(-1), int64(-1), int64(1), most-1, byte(3), byte(2))
 	f.Add(int64(1), 1e-300, 1.0000001, int64(2), int64(1), int64(5), most, least, int64(2), byte(5), byte(4))
