@@ -19,17 +19,15 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 //
 // Everything that Retry promises holds here too. When the loop gives up, *err is the error that Retry
 // would return. The attempts are numbered from 1; the first comes immediately. Ranging again starts over.
+// A nil err panics.
 //
 // The body may leave the loop early, by break, return, goto or panic. *err stays as it is then and
 // counts as the attempt's outcome, even if it is that of the attempt before.
 //
 // A body that does not set *err, perhaps because it declares an err of its own, is not treated as a
 // success: the loop panics after the first pass. Until the body sets it, *err is a placeholder. If the
-// body leaves the first pass earlier, the former value is restored (an unnamed result that was already
-// evaluated keeps the placeholder). In later passes *err is the last attempt's error until it is set.
-//
-// A nil b means [NewExponentialBackOff]. A nil err panics. As in Retry, no two loops may use b at
-// once, unless b is safe for concurrent use.
+// body leaves the first pass earlier, the former value is restored. (Name the result; otherwise such an
+// exit may return the placeholder.) In later passes *err is the last attempt's error until it is set.
 func Attempts(b BackOff, err *error) iter.Seq[int] {
 	return func(yield func(int) bool) { attempts(b, err, yield) }
 }
@@ -43,31 +41,29 @@ func attempts(b BackOff, err *error, yield func(int) bool) {
 	b.Reset()
 	former := *err
 	*err = unset{}
-	l, inBody := loop{}, true
+	var l loop
+	defer l.end()
+	inBody := true
 	defer func() {
-		defer l.end()
-		if inBody { // the body has left the loop, which counts as an attempt: observe below
-			l.policy = b
-		}
-		if _, none := (*err).(unset); none {
+		if *err == error(unset{}) {
 			*err = former
-		} else if inBody {
+		} else if inBody { // the body has left the loop, which counts as an attempt
+			l.policy = b
 			observe(b, *err)
 		}
 	}()
 	for n := 1; yield(n); n++ {
 		inBody = false
-		if _, ok := (*err).(unset); ok {
+		if *err == error(unset{}) {
 			panic("backoff: the body of a range over Attempts has not set err; does it declare its own err?")
 		}
+		observe(b, *err)
 		if *err == nil {
-			observe(b, nil)
 			return
 		}
 		if n == 1 {
 			l.start(b)
 		}
-		observe(b, *err)
 		if final := l.next(*err); final != nil {
 			*err = final
 			return

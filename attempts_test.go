@@ -25,8 +25,6 @@ func TestAttemptsNumbers(t *testing.T) {
 	require.Equal(t, []int{1, 2, 3}, numbers)
 }
 
-func isFailed(err error) bool { return err == errFailed }
-
 // A body that leaves the loop leaves nothing running. err stays what it was made, and observers and
 // budgets learn of it.
 func TestAttemptsLeave(t *testing.T) {

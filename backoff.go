@@ -20,8 +20,9 @@
 // # Choosing a policy
 //
 // Where somebody waits for the result, make two or three retries with a deadline and a shared [Budget].
-// Work that can wait uses [WithBudgetWait] instead. Keep some jitter wherever many clients can fail at
-// the same moment. Retry at one layer only. The page docs/choosing.md has the figures.
+// Work that can wait has no limit of time but a context. Before a service that works through abandoned
+// requests, or that refuses at a cost, it also uses [WithBudgetWait]. Keep some jitter wherever many
+// clients can fail at the same moment. Retry at one layer only. The page docs/choosing.md has the figures.
 //
 // # Cancellation
 //
@@ -50,7 +51,7 @@
 // below is noticed only after the wait and one more call, and the error does not match the context's.
 // Observers, WithRetryIf and budgets below do not see the outcomes, the error names no budget and no
 // stop cause, and an [ExponentialBackOff] neither spreads nor limits the wait that a [RetryAfterError]
-// asks for (see also its Stop). BackOff has examples of both.
+// asks for (see also its Stop). A decorator of yours does not see that wait. BackOff has examples.
 package backoff
 
 import (
@@ -59,7 +60,9 @@ import (
 )
 
 // BackOff is a policy for the waits between attempts. A loop calls Reset before the first attempt and
-// NextBackOff before each retry, never concurrently.
+// NextBackOff before each retry, never concurrently. Unless its documentation says otherwise, a BackOff
+// holds the state of one loop and is not safe for concurrent use. Where this package takes a BackOff, nil
+// means [NewExponentialBackOff].
 type BackOff interface {
 	// NextBackOff returns how long to wait before the next attempt. Zero means no wait; Stop, like
 	// any other negative value, means: do not retry.

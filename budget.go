@@ -13,9 +13,10 @@ const (
 	DefaultRetryCost     = 5
 	DefaultSuccessRefund = 1
 
-	budgetWindow = 3 * time.Second // after so long, 1/e of a success still counts
-	budgetFloor  = 5               // the retries that a full bucket pays for at least
-	budgetTrial  = time.Minute     // without success or retry, until one that waits is made unpaid
+	budgetWindow = 3 * time.Second  // after so long, 1/e of a success still counts
+	budgetFloor  = 5                // the retries that a full bucket pays for at least
+	budgetQuiet  = 20 * time.Second // without the end of an attempt, until a turn is free, and see observe
+	budgetTrial  = time.Minute      // without a success or a retry, until a turn is free
 )
 
 // ErrBudgetExhausted is in the error of a loop that a [Budget] has stopped.
@@ -23,19 +24,19 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 
 // Budget limits the retries of many loops together, so that they do not keep an overloaded service down.
 // It is a token bucket: a retry takes tokens out, a success puts some in. A retry that the bucket cannot
-// pay for is not made ([WithBudget]) or waits ([WithBudgetWait]).
+// pay for is not made ([WithBudget]), or waits for a turn ([WithBudgetWait]), 20 s if nothing succeeds.
 //
-// The bucket sizes itself. Full, it holds the cost of a retry for each success of the last three seconds
-// (one that is t old counts e^(−t/3s)), and of five retries at least. So it shrinks within seconds of an
-// outage, and what was spent beyond these five is forgotten then. In the long run the retries that fail
-// again are at most about a fifth of the first attempts that succeed. A success after a retry returns
-// what that retry cost. (The costs are those of the AWS SDKs' retry quota until November 2026.)
+// Share one among all loops in a process that call the same service, and no other: the successes of a
+// healthy service would pay for retries at one that is down. A fixed pool of workers and a connection
+// that is kept need none, and in a process that makes a few requests it protects nobody.
 //
-// Five retries are many for a process that sends less than one request per second. Thousands of such
-// processes need longer first waits, or Capacity: 5.
+// The bucket sizes itself. Full, it pays for one retry for each success of about the last three seconds,
+// and for five at least. At a steady load, the retries that fail are about a fifth of the first attempts
+// that succeed, or a third where most fail; with bursts they can be as many. Where thousands of processes
+// each send less than one request per second, five are many: Capacity: 5 is one retry.
 //
-// Share one Budget among all loops that call the same service. The zero value is ready to use. A Budget
-// is safe for concurrent use. It must not be copied, nor its fields changed, after first use.
+// The zero value is ready to use. A Budget is safe for concurrent use. It must not be copied, nor its
+// fields changed, after first use. (Its costs are those of the AWS SDKs' retry quota.)
 type Budget struct {
 	// Capacity is the fixed number of tokens in a full bucket, which pays for no retry if it is below
 	// RetryCost. Zero means that the bucket sizes itself, a negative value an empty bucket.
@@ -53,22 +54,32 @@ type Budget struct {
 
 	mu        sync.Mutex
 	spent     int64         // what is missing from a full bucket; may exceed it while it shrinks
+	turns     int64         // tokens for retries that wait for a turn
 	successes float64       // of the last three seconds, by age
 	aged      time.Duration // when they were aged
+	direct    time.Duration // the last success at the first attempt
 	active    time.Duration // the last success or retry
+	heard     time.Duration // the last end of any attempt, or retry; 0 at first
 	first     *time.Time    // the first reading of a Clock other than SystemClock
 }
 
 // Withdraw takes RetryCost tokens and reports whether it could; with too few left it takes none. It
 // is for loops written by hand, and over a [Ticker]: call it before each retry.
 func (b *Budget) Withdraw() bool {
-	_, ok := b.take(false)
-	return ok
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, full := b.update()
+	if b.cost() > full-b.spent {
+		return false
+	}
+	b.spent += b.cost()
+	b.active, b.heard = now, now
+	return true
 }
 
-// Deposit counts a success and puts in SuccessRefund tokens. Call it after each success in a loop that
-// calls Withdraw. Unlike [WithBudget], it does not return what a retry cost.
-func (b *Budget) Deposit() { b.succeed(b.refund(), b.refund()) }
+// Deposit counts a success at the first attempt and puts in SuccessRefund tokens. Call it after each
+// success in a loop that calls Withdraw. Unlike [WithBudget], it does not return what a retry cost.
+func (b *Budget) Deposit() { b.observe(nil, false, false) }
 
 // Tokens returns the number of tokens in the bucket.
 func (b *Budget) Tokens() int {
@@ -78,66 +89,81 @@ func (b *Budget) Tokens() int {
 	return int(min(max(0, full-b.spent), math.MaxInt))
 }
 
-// update ages the bucket and returns the time and what a full one holds. It requires mu.
+// turn pays for a retry that waits for its turn, and reports whether it could.
+func (b *Budget) turn() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, _ := b.update()
+	switch {
+	case b.turns >= b.cost():
+		b.turns -= b.cost()
+	case now-b.heard < budgetQuiet && now-b.active < budgetTrial:
+		return false
+	}
+	b.active, b.heard = now, now
+	return true
+}
+
+// undo returns what was paid for a retry that is not made after all. A free turn is saved too.
+func (b *Budget) undo(turn bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, full := b.update(); turn {
+		b.save(b.cost(), max(full, b.cost()))
+	} else {
+		b.spent = max(0, b.spent-b.cost())
+	}
+}
+
+// observe ends an attempt: a retry if it was paid for, by a turn or from the bucket.
+func (b *Budget) observe(err error, paid, turn bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, full := b.update()
+	if err == nil || b.heard == 0 { // the minute starts with the first attempt
+		b.active = now
+	}
+	if b.heard = now; err != nil {
+		return
+	}
+	b.successes++
+	switch {
+	case !paid:
+		refund := int64(max(0, cmp.Or(b.SuccessRefund, DefaultSuccessRefund)))
+		b.direct = now
+		b.spent = max(0, b.spent-refund)
+		b.save(refund, max(full/5, b.cost()))
+	case !turn:
+		b.spent = max(0, b.spent-b.cost())
+	case now-b.direct >= budgetQuiet: // all work waits, so that turns must pay for turns
+		b.save(b.cost(), full)
+		b.save(b.cost(), full)
+	}
+}
+
+// update ages the bucket and returns the time and what a full one holds. It and those below require mu.
 func (b *Budget) update() (now time.Duration, full int64) {
 	now = read(b.Clock, &b.first)
-	b.aged, b.active = min(b.aged, now), min(b.active, now) // the Clock may have stepped back
+	// The Clock may have stepped back.
+	b.aged, b.direct, b.active, b.heard = min(b.aged, now), min(b.direct, now), min(b.active, now), min(b.heard, now)
 	if b.Capacity != 0 {
 		return now, int64(max(0, b.Capacity))
 	}
 	b.successes *= math.Exp(-max(0, now-b.aged).Seconds() / budgetWindow.Seconds()) // the age may overflow
 	b.aged = now
-	cost := b.cost()
-	floor := min(cost, math.MaxInt64/budgetFloor) * budgetFloor
+	full = int64(min(float64(b.cost())*max(budgetFloor, b.successes), math.MaxInt64/4))
+	// What was spent beyond the bucket is forgotten at the floor, and elsewhere beyond a second bucket. If
+	// it were whenever the bucket shrinks, half of all attempts could fail for long and still be paid for;
+	// if never, a process that has spent thousands of tokens in an outage would owe them for hours.
+	debt := full
 	if b.successes > budgetFloor {
-		return now, max(floor, int64(min(float64(cost)*b.successes, math.MaxInt64/2)))
+		debt *= 2
 	}
-	// Debts are forgotten here alone. If they were whenever the bucket shrinks, they would leak while
-	// half of all attempts fail; if never, a process that has spent thousands of tokens at the start
-	// of an outage would owe them for hours after it.
-	b.spent = min(b.spent, floor)
-	return now, floor
+	b.spent, b.turns = min(b.spent, debt), min(b.turns, full)
+	return now, full
 }
 
-// take takes what a retry costs and reports what that was and whether the retry may be made. If it can
-// wait, one may be made without payment where nothing has happened for a minute: a process in which
-// all work waits would otherwise do so forever.
-func (b *Budget) take(canWait bool) (paid int64, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now, full := b.update()
-	if cost := b.cost(); cost <= full-b.spent {
-		paid = cost
-	} else if !canWait || now-b.active < budgetTrial {
-		return 0, false
-	}
-	b.spent += paid
-	b.active = now
-	return paid, true
-}
+// save puts in tokens for retries that wait, up to most.
+func (b *Budget) save(tokens, most int64) { b.turns += min(tokens, max(0, most-b.turns)) }
 
-// undo returns what take took for a retry that is not made after all.
-func (b *Budget) undo(paid int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now, _ := b.update()
-	b.spent = max(0, b.spent-paid)
-	if paid == 0 { // it was free, and so is another
-		b.active = now - budgetTrial
-	}
-}
-
-// succeed counts a success and puts in tokens, or atFloor while next to nothing succeeds.
-func (b *Budget) succeed(tokens, atFloor int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.active, _ = b.update()
-	if b.Capacity != 0 || b.successes <= budgetFloor {
-		tokens = atFloor
-	}
-	b.successes++
-	b.spent = max(0, b.spent-tokens)
-}
-
-func (b *Budget) cost() int64   { return int64(max(0, cmp.Or(b.RetryCost, DefaultRetryCost))) }
-func (b *Budget) refund() int64 { return int64(max(0, cmp.Or(b.SuccessRefund, DefaultSuccessRefund))) }
+func (b *Budget) cost() int64 { return int64(max(0, cmp.Or(b.RetryCost, DefaultRetryCost))) }

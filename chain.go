@@ -5,6 +5,17 @@ import (
 	"time"
 )
 
+// BackOffObserver is a policy that receives the outcome of each attempt, before it is asked for the
+// next wait. A [Ticker] does not know the outcome, so it does not call Observe. An observer is found
+// below decorators that have a method Unwrap() BackOff; they must not forward Observe.
+type BackOffObserver interface {
+	BackOff
+
+	// Observe is called once after each attempt that returns, with its error; nil means success.
+	// Calls are never concurrent.
+	Observe(err error)
+}
+
 // maxChain is how many policies are looked at, so that an Unwrap that leads back cannot hang a loop.
 const maxChain = 1000
 
@@ -29,11 +40,11 @@ func chain(b BackOff) iter.Seq[BackOff] {
 	}
 }
 
-// participant is a policy of this package that remembers something between a failure and the retry. For
-// each attempt a loop calls Observe, prepare, NextBackOff and, after the wait, turn; at its end, end.
+// participant is a policy of this package that remembers something for a retry, or that limits time.
 type participant interface {
 	// prepare is called after a failed attempt, before each NextBackOff. The loop will wait for at
-	// least floor; a policy that knows it can spread clients above it.
+	// least floor. A policy that limits time must know it, or the loop waits past the limit; one that
+	// is random can spread clients above it.
 	prepare(floor time.Duration)
 
 	// end is called when the loop ends. The policy forgets what it remembered for the loop. begun
@@ -44,35 +55,6 @@ type participant interface {
 // decorator is what the decorators of this package have in common.
 type decorator struct{ BackOff }
 
-func (d *decorator) Unwrap() BackOff { return d.BackOff }
-
-// limit is a decorator that may stop a loop by its own rule.
-type limit struct {
-	decorator
-	reason error // why the last answer was to stop, if there is more to say than that
-}
-
-func newLimit(b BackOff) limit         { return limit{decorator: decorator{orDefault(b)}} }
-func (l *limit) prepare(time.Duration) { l.reason = nil }
-func (l *limit) end(bool)              {}
-func (l *limit) stopReason() error     { return l.reason }
-
-// NextBackOff asks the policy below. The reason of a stop travels up with the answer. If a user's
-// decorator has made a wait of the stop, there is no reason any more.
-func (l *limit) NextBackOff() time.Duration {
-	wait := l.BackOff.NextBackOff()
-	if wait < 0 {
-		l.reason = stopReason(l.BackOff)
-	}
-	return wait
-}
-
-// stopReason returns the reason of the outermost limit in b, which has just answered with a stop.
-func stopReason(b BackOff) error {
-	for p := range chain(b) {
-		if p, ok := p.(interface{ stopReason() error }); ok {
-			return p.stopReason()
-		}
-	}
-	return nil
-}
+func (d *decorator) Unwrap() BackOff     { return d.BackOff }
+func (*decorator) prepare(time.Duration) {}
+func (*decorator) end(bool)              {}

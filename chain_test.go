@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io"
 	"maps"
 	"math"
@@ -137,6 +138,77 @@ func TestDecorator(t *testing.T) {
 	}
 }
 
+// A wait that a server asks for is seen by a limit of time below a decorator, and by one that a decorator
+// has itself: it is not waited for.
+func TestDecoratorServerWait(t *testing.T) {
+	policies := map[string]backoff.BackOff{}
+	l := unlimited()
+	l.elapsed = time.Second
+	for name, wrap := range decorators {
+		policies[name] = wrap(&backoff.ExponentialBackOff{MaxElapsedTime: l.elapsed}, unlimited())
+	}
+	source(t, func(decl ast.Decl) {
+		if f, ok := decl.(*ast.FuncDecl); ok && decorators[f.Name.Name] != nil {
+			for _, parameter := range f.Type.Params.List {
+				if types.ExprString(parameter.Type) == "time.Duration" {
+					policies[f.Name.Name+" alone"] = decorators[f.Name.Name](&backoff.ZeroBackOff{}, l)
+				}
+			}
+		}
+	})
+	for name, policy := range policies {
+		timer := new(instantTimer)
+		err := backoff.RetryNotifyWithTimer(func() error {
+			if len(timer.started) > 0 {
+				return nil
+			}
+			return backoff.RetryAfter(errFailed, time.Minute)
+		}, policy, nil, timer)
+		if err == nil {
+			t.Errorf("%s: a wait of %v in spite of a limit of %v: let what it returns override prepare, as ExponentialBackOff does",
+				name, timer.started, l.elapsed)
+		}
+	}
+}
+
+// The comments that users read repeat constants. Who changes one changes them too.
+func TestConstants(t *testing.T) {
+	values, docs := map[string]string{}, map[string]string{}
+	source(t, func(decl ast.Decl) {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			docs[d.Name.Name] = d.Doc.Text()
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					docs[s.Name.Name] = d.Doc.Text()
+				case *ast.ValueSpec:
+					if len(s.Values) > 0 {
+						values[s.Names[0].Name] = types.ExprString(s.Values[0])
+					}
+				}
+			}
+		}
+	})
+	for _, constant := range []struct{ name, value, in, says string }{
+		{"budgetWindow", "3 * time.Second", "Budget", "the last three seconds"},
+		{"budgetFloor", "5", "Budget", "for five at least"},
+		{"budgetQuiet", "20 * time.Second", "Budget", "20 s"},
+		{"budgetQuiet", "20 * time.Second", "WithBudgetWait", "ended for 20 s"},
+		{"budgetTrial", "time.Minute", "WithBudgetWait", "made for a minute"},
+		{"minTurn", "100 * time.Millisecond", "WithBudgetWait", "at least 100 ms"},
+		{"DefaultRetryCost", "5", "WithBudgetWait", "Five successes"},
+		{"DefaultSuccessRefund", "1", "WithBudgetWait", "Five successes"},
+	} {
+		doc := strings.Join(strings.Fields(docs[constant.in]), " ")
+		if values[constant.name] != constant.value || !strings.Contains(doc, constant.says) {
+			t.Errorf("%s is %s, and here %s: let the comment of %s say so (here %q), and follow \"For a constant\" in CONTRIBUTING.md",
+				constant.name, values[constant.name], constant.value, constant.in, constant.says)
+		}
+	}
+}
+
 // 1,000 decorators are looked at.
 func TestDecoratorDepth(t *testing.T) {
 	for above, found := range map[int]bool{999: true, 1000: false} {
@@ -260,7 +332,7 @@ func TestDecoratorOrder(t *testing.T) {
 							b = foreign{b}
 							continue
 						}
-						b = decorators[names[i]](b, limits{test.ctx, 4, func(err error) bool { return !isEOF(err) }, budget})
+						b = decorators[names[i]](b, limits{test.ctx, 4, func(err error) bool { return !isEOF(err) }, budget, 3 * time.Hour})
 						below(t, names[i], b)
 					}
 					calls := 0
@@ -356,6 +428,9 @@ func TestRetryIfByHand(t *testing.T) {
 	require.Zero(t, inner.next, "the policy below is not asked")
 	b.(backoff.BackOffObserver).Observe(nil)
 	require.EqualValues(t, 1, b.NextBackOff())
+	b.(backoff.BackOffObserver).Observe(errFailed)
+	b.Reset()
+	require.EqualValues(t, 1, b.NextBackOff(), "Reset forgets the error")
 }
 
 // A Ticker does not know the errors.

@@ -19,8 +19,8 @@ type BackOffContext interface {
 // If b is itself the result of WithContext, its context is replaced. With several contexts in a chain,
 // the outermost interrupts waits; the others, once done, only make b return [Stop].
 //
-// A nil b means [NewExponentialBackOff]. A nil ctx panics. The result holds the state of one loop. It is
-// stored in b if that is the result of WithMaxRetries: do not wrap one such b in two goroutines at once.
+// A nil ctx panics. The result is stored in b if that is the result of WithMaxRetries: do not wrap one
+// such b in two goroutines at once.
 func WithContext(b BackOff, ctx context.Context) BackOffContext {
 	if ctx == nil {
 		panic("backoff: WithContext called with a nil context")

@@ -672,30 +672,9 @@ func ExampleBudget() {
 	// attempt 3: busy, 0 tokens left
 }
 
-// The budget pays for one retry. The next one waits until successes elsewhere have paid for it.
+// A goroutine for each message, which nobody waits for. The service is unavailable at first, so most
+// retries wait for a turn: the messages that are delivered at the first attempt pay for them.
 func ExampleWithBudgetWait() {
-	budget := &backoff.Budget{Capacity: 5}
-	policy := backoff.WithBudgetWait(backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
-		backoff.WithMaxElapsedTime(0),                 // wait for as long as it takes
-	), budget)
-	calls := 0
-	err := backoff.RetryNotify(func() error {
-		if calls++; calls < 3 {
-			return errors.New("unavailable")
-		}
-		return nil
-	}, policy, func(error, time.Duration) {
-		budget.Deposit() // another loop has a success
-	})
-	fmt.Println(calls, err)
-	// Output: 3 <nil>
-}
-
-// Fifty workers share a budget. The service is unavailable at first, and nobody waits for a single job.
-// So retries wait for their turn: successes pay for them. (Where all workers wait and nothing has
-// succeeded for a minute, one retry is free.)
-func ExampleWithBudgetWait_workers() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var calls atomic.Int64
@@ -706,38 +685,90 @@ func ExampleWithBudgetWait_workers() {
 		return nil
 	}
 
-	var budget backoff.Budget // one for all calls to a service
-	jobs := make(chan int)
-	var done atomic.Int64
+	var budget backoff.Budget // one for all calls to this service
+	deliver := func(message int) error {
+		policy := backoff.WithBudgetWait(backoff.NewExponentialBackOff(
+			backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
+			backoff.WithMaxElapsedTime(0),                 // only ctx ends it
+		), &budget)
+		return backoff.Retry(func() error { return send(ctx, message) }, backoff.WithContext(policy, ctx))
+	}
+	var delivered, kept atomic.Int64
+	var messages sync.WaitGroup
+	for message := range 100 {
+		messages.Add(1)
+		go func() {
+			defer messages.Done()
+			if err := deliver(message); err != nil {
+				kept.Add(1) // a real program stores the message until it starts again
+				return
+			}
+			delivered.Add(1)
+		}()
+	}
+	messages.Wait()
+	fmt.Println(delivered.Load(), "messages delivered,", kept.Load(), "kept,", calls.Load(), "calls")
+	// Output:
+	// 100 messages delivered, 0 kept, 120 calls
+}
+
+// A fixed pool of workers limits itself: while the service is unavailable each of them has at most one
+// call. So it needs no budget. A job that cannot be done does not stop its worker, and one that the end of
+// the program cuts off is put back.
+func ExampleRetry_workers() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var calls atomic.Int64
+	do := func(_ context.Context, job int) error { // fails 20 times, and job 13 always
+		switch {
+		case job == 13:
+			return backoff.Permanent(errors.New("unlucky"))
+		case calls.Add(1) <= 20:
+			return errors.New("unavailable")
+		}
+		return nil
+	}
+
+	jobs := make(chan int, 100)
+	for job := range cap(jobs) {
+		jobs <- job
+	}
+	var done, failed atomic.Int64
+	work := func() {
+		for ctx.Err() == nil {
+			var job int
+			select {
+			case job = <-jobs:
+			default:
+				return // there are no more
+			}
+			policy := backoff.NewExponentialBackOff(
+				backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
+				backoff.WithMaxElapsedTime(0),                 // only ctx ends it
+			)
+			err := backoff.Retry(func() error { return do(ctx, job) }, backoff.WithContext(policy, ctx))
+			switch {
+			case err == nil:
+				done.Add(1)
+			case ctx.Err() != nil:
+				jobs <- job // for the next time
+			default:
+				failed.Add(1)
+			}
+		}
+	}
 	var workers sync.WaitGroup
-	for range 50 {
+	for range 5 {
 		workers.Add(1)
 		go func() {
 			defer workers.Done()
-			for job := range jobs {
-				policy := backoff.WithBudgetWait(backoff.NewExponentialBackOff(
-					backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
-					backoff.WithMaxElapsedTime(0),                 // only ctx ends it
-				), &budget)
-				err := backoff.Retry(func() error { return send(ctx, job) }, backoff.WithContext(policy, ctx))
-				if err != nil {
-					return // ctx has ended: a real program keeps the job for the next time
-				}
-				done.Add(1)
-			}
+			work()
 		}()
 	}
-	for job := range 100 {
-		select {
-		case jobs <- job:
-		case <-ctx.Done():
-		}
-	}
-	close(jobs)
 	workers.Wait()
-	fmt.Println(done.Load(), "jobs done,", calls.Load(), "calls")
+	fmt.Println(done.Load(), "jobs done,", failed.Load(), "failed,", calls.Load(), "calls")
 	// Output:
-	// 100 jobs done, 120 calls
+	// 99 jobs done, 1 failed, 119 calls
 }
 
 // All loops that call one service share one budget. This service is down. Each loop makes its first

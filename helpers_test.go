@@ -69,11 +69,12 @@ type limits struct {
 	retries   uint64
 	retryable func(error) bool
 	budget    *backoff.Budget
+	elapsed   time.Duration // for a decorator with a parameter of this type
 }
 
 // unlimited returns limits that end no loop.
 func unlimited() limits {
-	return limits{context.Background(), 1000, func(error) bool { return true }, &backoff.Budget{Capacity: 1e9}}
+	return limits{context.Background(), 1000, func(error) bool { return true }, &backoff.Budget{Capacity: 1e9}, time.Hour}
 }
 
 // decorators are all of the package's.

@@ -11,8 +11,10 @@ import (
 const minTurn = 100 * time.Millisecond
 
 // loop is what [Retry], [Attempts] and [Ticker] do between two attempts: decide whether there is a
-// next one, and wait for it. Its methods keep little on the stack, so that a goroutine that waits in
-// them stays within the 2 KB that it starts with.
+// next one, let budgets pay for it, and wait for it.
+//
+// A goroutine starts with a stack of 2 KB, and one that waits here just fits in. With 16 bytes more in the
+// struct, or in next or wait, each waiting Retry takes 4 KB. TestBars in bench/ sees it.
 type loop struct {
 	policy BackOff         // nil until some policy may have something to forget
 	ctx    context.Context // the policy's outermost, or the background
@@ -21,19 +23,56 @@ type loop struct {
 	quit   <-chan struct{} // closed by Ticker.Stop; nil in other loops
 	tick   *time.Time      // a Ticker's, for the time at which a wait ended; nil in other loops
 	system *time.Timer     // made for the first wait that needs one
+	budget bool            // the policy has a Budget
 	waited bool            // some wait was above zero
 	unpaid bool            // the last wait is over, but a budget could not pay for the retry
 	begun  bool            // the retry that was decided on last has started
 }
 
+// retry is the loop of [Retry] and its variants. Most often the first attempt is the only one.
+func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
+	b = orDefault(b)
+	b.Reset()
+	err := o()
+	if err == nil {
+		observe(b, nil)
+		return nil
+	}
+	l := loop{notify: notify, timer: timer}
+	l.start(b)
+	defer l.end()
+	for err != nil {
+		observe(b, err)
+		if err := l.next(err); err != nil {
+			return err
+		}
+		err = o()
+	}
+	observe(b, nil)
+	return nil
+}
+
+// observe passes the outcome of an attempt to every observer in b.
+func observe(b BackOff, err error) {
+	for p := range chain(b) {
+		if o, ok := p.(BackOffObserver); ok {
+			o.Observe(err)
+		}
+	}
+}
+
 // start begins what follows the first failure.
 func (l *loop) start(b BackOff) {
-	l.policy, l.ctx = b, context.Background()
+	l.policy = b
 	for p := range chain(b) {
-		if c, ok := p.(BackOffContext); ok {
+		if c, ok := p.(BackOffContext); ok && l.ctx == nil {
 			l.ctx = c.Context()
-			break
+		} else if _, ok := p.(*budgetBackOff); ok {
+			l.budget = true
 		}
+	}
+	if l.ctx == nil {
+		l.ctx = context.Background()
 	}
 }
 
@@ -62,8 +101,7 @@ func (l *loop) next(last error) error {
 	if e, ok := asType[*RetryAfterError](last); ok {
 		floor = e.Duration // a negative one has no effect
 	}
-	// One round is enough but for a budget that makes retries wait. It pays at the end of the wait and
-	// not before it, so that what it has goes to those that can start now.
+	// One round is enough but for a budget that makes retries wait for their turn.
 	l.begun, l.unpaid = false, false
 	for {
 		wait, err := l.decide(floor, last)
@@ -79,7 +117,7 @@ func (l *loop) next(last error) error {
 		if !l.wait(wait) || l.ctx.Err() != nil {
 			return l.giveUp(last)
 		}
-		if l.turn() {
+		if !l.budget || l.pay(true) {
 			l.begun = true
 			return nil
 		}
@@ -90,9 +128,8 @@ func (l *loop) next(last error) error {
 // decide returns the wait before the next attempt, or the error with which the loop gives up. The wait
 // is at least floor, which a server has asked for.
 func (l *loop) decide(floor time.Duration, last error) (time.Duration, error) {
-	// The policies are given the floor in a call of its own: NextBackOff has no parameter, and a user's
-	// policy, which does not know of it, may stand between. One that knows it can spread clients above
-	// it, and see that the wait is too long for its limit.
+	// The floor needs a call of its own: NextBackOff has no parameter, and a user's policy, which does
+	// not know of a floor, may stand between.
 	for p := range chain(l.policy) {
 		if p, ok := p.(participant); ok {
 			p.prepare(floor)
@@ -107,12 +144,16 @@ func (l *loop) decide(floor time.Duration, last error) (time.Duration, error) {
 	if wait < 0 {
 		return 0, l.stopError(last)
 	}
+	// Budgets pay once the answer is known, so that no retry is paid for that a decorator above refuses.
+	if l.budget && !l.pay(false) {
+		return 0, newStopError(ErrBudgetExhausted, last)
+	}
 	wait = max(wait, floor) // not every policy knows the floor
 	if l.unpaid {
 		wait = max(wait, minTurn)
 	}
 	// The deadline is compared with the wait that would really start, so this comes last.
-	if l.refuses(wait, floor) {
+	if l.tooLong(wait, floor) {
 		cause := errors.New("next attempt in " + wait.String() + " would be too late")
 		return 0, newContextError(context.DeadlineExceeded, cause, last)
 	}
@@ -120,25 +161,23 @@ func (l *loop) decide(floor time.Duration, last error) (time.Duration, error) {
 	return wait, nil
 }
 
-// refuses reports whether wait would outlast the context's deadline, so that it must not start.
-//
-// The first wait above zero starts all the same, unless a server has asked for it: a caller that
-// calls Retry again as long as the context lives would otherwise do so without a pause. A Ticker
-// refuses no wait, and a custom Timer's time need not be the deadline's.
-func (l *loop) refuses(wait, floor time.Duration) bool {
+// tooLong reports whether wait must not start because it would outlast the context's deadline. A Ticker
+// starts every wait, and a custom Timer's time need not be the deadline's.
+func (l *loop) tooLong(wait, floor time.Duration) bool {
 	deadline, ok := l.ctx.Deadline()
 	if !ok || l.tick != nil || l.timer != nil {
 		return false
 	}
 	left := time.Until(deadline)
-	return wait >= left && (l.waited || floor > 0 && floor >= left)
+	asked := floor > 0 && floor >= left
+	// The first wait above zero starts all the same, unless a server has asked for one that long: a
+	// caller that calls Retry again as long as the context lives would otherwise do so without a pause.
+	return wait >= left && (l.waited || asked)
 }
 
-// wait waits for d. It returns false if something has ended the wait, or it could not start.
-//
-// It takes the cheapest way that the case allows: no timer for a zero wait, no channel where nothing can
-// end the wait, otherwise one timer for all waits of the loop. (Since Go 1.23 a timer can be reset
-// without being drained.)
+// wait waits for d. It returns false if something has ended the wait, or it could not start. It takes the
+// cheapest way: no timer for a zero wait, no channel where nothing can end the wait, otherwise one timer
+// for all waits of the loop. (Since Go 1.23 a timer can be reset without being drained.)
 func (l *loop) wait(d time.Duration) bool {
 	var c <-chan time.Time
 	done := l.ctx.Done()
@@ -178,11 +217,11 @@ func (l *loop) wait(d time.Duration) bool {
 	return false
 }
 
-// turn reports whether every budget that makes its retries wait has paid for this one. If one has not,
-// the others get theirs back in the next decision, or at the end.
-func (l *loop) turn() bool {
+// pay lets budgets pay for the retry and reports whether all could. Those that make retries wait pay
+// at the end of the wait, so that until then others can use what they have; the rest pay before it.
+func (l *loop) pay(atEnd bool) bool {
 	for p := range chain(l.policy) {
-		if p, ok := p.(*budgetBackOff); ok && !p.turn() {
+		if b, ok := p.(*budgetBackOff); ok && b.waits == atEnd && !b.pay() {
 			return false
 		}
 	}
@@ -201,12 +240,14 @@ func (l *loop) giveUp(last error) error {
 // stopError returns the error of a loop that its policy has ended: last itself where no limit has more
 // to say. That a budget could not pay is the reason whatever has stopped meanwhile.
 func (l *loop) stopError(last error) error {
-	reason := stopReason(l.policy)
+	var reason error
+	for p := range chain(l.policy) {
+		if s, ok := p.(*stopCauseBackOff); ok && s.stopped {
+			reason = s.cause // the innermost one's, in the end
+		}
+	}
 	if l.unpaid {
 		reason = ErrBudgetExhausted
-	}
-	if reason == nil {
-		return last
 	}
 	return newStopError(reason, last)
 }

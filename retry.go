@@ -16,25 +16,21 @@ type Notify func(err error, wait time.Duration)
 // to wait before the next call. It returns nil once o succeeds, even if b's context has ended by then.
 // Otherwise it gives up when one of these happens:
 //
-//   - o's error is marked by [Permanent]. It is returned without the mark. If the mark is deeper in
-//     the error's tree, the result has the text of the whole and matches everything in it but the
-//     mark, so that an outer Retry goes on.
+//   - o's error is marked by [Permanent]. It is returned without the mark, so that an outer Retry goes
+//     on. If the mark is wrapped, the text stays and only the mark goes.
 //   - b returns a negative wait, such as [Stop]. o's last error is returned unchanged, unless
 //     [WithStopCause], [WithBudget] or [WithBudgetWait] adds a reason.
 //   - b's context is done (see [WithContext]). o is not called again, and a wait is cut short. The
-//     error matches the context's Err, its [context.Cause] (without a mark by Permanent) and o's last
-//     error, or is Err itself if all three are equal. Its Timeout answers as Err's does, and
-//     [errors.As] with an interface type looks at Err and the cause alone, not at o's error.
+//     error matches the context's Err, its [context.Cause] and o's last error, or is Err itself if all
+//     three are equal. Its Timeout answers as Err's does. [errors.As] with an interface type does not
+//     look at o's error, so that the result does not pass for it. Marks by Permanent are removed.
 //   - The wait would outlast the deadline of b's context. The error matches
 //     [context.DeadlineExceeded] and o's last error; the context itself is not done then. The first
-//     wait above zero still happens, so that calling Retry repeatedly while the context lives does
-//     not spin, unless a server asked for a wait that long (see [RetryAfter]).
+//     wait above zero is not refused, or a loop around Retry would spin. One that a server asked for
+//     is (see [RetryAfter]).
 //
 // o may call b.Reset, for example after a connection that lasted for a while: the intervals, the number
-// of retries and the elapsed time start over.
-//
-// A nil b means [NewExponentialBackOff]. A panic in o passes through. No two loops may use b at once,
-// unless b is safe for concurrent use.
+// of retries and the elapsed time start over. A panic in o passes through.
 func Retry(o Operation, b BackOff) error { return retry(o, b, nil, nil) }
 
 // RetryWithData is like [Retry] and returns the value of o's last call, even with an error.
@@ -68,27 +64,4 @@ func RetryNotifyWithTimerAndData[T any](o OperationWithData[T], b BackOff, notif
 		return err
 	}, b, notify, timer)
 	return data, err
-}
-
-// retry is the loop. The first attempt stands before it: most often there is no other.
-func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
-	b = orDefault(b)
-	b.Reset()
-	err := o()
-	if err == nil {
-		observe(b, nil)
-		return nil
-	}
-	l := loop{notify: notify, timer: timer}
-	l.start(b)
-	defer l.end()
-	for err != nil {
-		observe(b, err)
-		if err := l.next(err); err != nil {
-			return err
-		}
-		err = o()
-	}
-	observe(b, nil)
-	return nil
 }

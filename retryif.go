@@ -6,17 +6,16 @@ import "time"
 // gives up, as if b had stopped. Use it instead of [Permanent] where the operation cannot be
 // changed. retryable is called with every error of the operation, permanent ones too.
 //
-// A nil b means [NewExponentialBackOff]. A nil retryable panics. A [Ticker] does not know the
-// errors, so there it has no effect. The result holds the state of one loop.
+// A nil retryable panics. A [Ticker] does not know the errors, so there it has no effect.
 func WithRetryIf(b BackOff, retryable func(error) bool) BackOff {
 	if retryable == nil {
 		panic("backoff: WithRetryIf called with a nil function")
 	}
-	return &retryIfBackOff{limit: newLimit(b), retryable: retryable}
+	return &retryIfBackOff{decorator: decorator{orDefault(b)}, retryable: retryable}
 }
 
 type retryIfBackOff struct {
-	limit
+	decorator
 	retryable func(error) bool
 	refused   bool // the last error is not retryable
 }
@@ -24,9 +23,14 @@ type retryIfBackOff struct {
 func (b *retryIfBackOff) Observe(err error) { b.refused = err != nil && !b.retryable(err) }
 func (b *retryIfBackOff) end(bool)          { b.refused = false }
 
+func (b *retryIfBackOff) Reset() {
+	b.refused = false
+	b.BackOff.Reset()
+}
+
 func (b *retryIfBackOff) NextBackOff() time.Duration {
 	if b.refused {
 		return Stop
 	}
-	return b.limit.NextBackOff()
+	return b.BackOff.NextBackOff()
 }

@@ -5,27 +5,26 @@ import "time"
 // WithStopCause adds an error that says which limit was hit: if b is what ends a loop, the loop's error
 // matches cause as well as the operation's last error, and its text shows both.
 //
-// If several apply, the innermost wins. A [Budget] that cannot pay is a cause too.
-// A mark by [Permanent] in cause is removed. If b stops and a decorator around it has a limit that it
-// reaches at the same time, b is taken for what ended the loop.
-//
-// A nil b means [NewExponentialBackOff]. A nil cause panics. The result holds the state of one loop.
+// If several apply, the innermost wins. Where a [Budget] cannot pay, that is the only cause. A mark by
+// [Permanent] in cause is removed. b also counts as what ended the loop if it has stopped and a decorator
+// of yours around it goes on, and then stops by itself. A nil cause panics.
 func WithStopCause(b BackOff, cause error) BackOff {
 	if cause == nil {
 		panic("backoff: WithStopCause called with a nil cause")
 	}
-	return &stopCauseBackOff{limit: newLimit(b), cause: cause}
+	return &stopCauseBackOff{decorator: decorator{orDefault(b)}, cause: cause}
 }
 
 type stopCauseBackOff struct {
-	limit
-	cause error
+	decorator
+	cause   error
+	stopped bool // the last answer was a stop
 }
 
 func (b *stopCauseBackOff) NextBackOff() time.Duration {
-	wait := b.limit.NextBackOff()
-	if wait < 0 && b.reason == nil {
-		b.reason = b.cause
-	}
+	wait := b.BackOff.NextBackOff()
+	b.stopped = wait < 0
 	return wait
 }
+
+func (b *stopCauseBackOff) prepare(time.Duration) { b.stopped = false }

@@ -40,19 +40,18 @@ func NewTicker(b BackOff) *Ticker { return NewTickerWithTimer(b, nil) }
 // stopped when the ticker ends. The first tick comes immediately, even if b's context is done. The value of
 // a later tick is the time at which its wait ended.
 //
-// A nil b means [NewExponentialBackOff], a nil timer the default one. It panics if b has a [Budget]: a
-// Ticker does not know how an attempt ended, and would pay for a tick after a success as well.
+// A nil timer means the default one. It panics if b has a [Budget]: a Ticker does not know how an attempt
+// ended, and would pay for a tick after a success as well.
 func NewTickerWithTimer(b BackOff, timer Timer) *Ticker {
-	b = orDefault(b)
-	for p := range chain(b) {
-		if _, ok := p.(*budgetBackOff); ok {
-			panic("backoff: NewTicker called with a policy that has a budget")
-		}
-	}
 	c := make(chan time.Time)
 	t := &Ticker{C: c, c: c, stop: make(chan struct{})}
+	b = orDefault(b)
+	l := &loop{timer: timer, quit: t.stop, tick: new(time.Time)}
+	if l.start(b); l.budget {
+		panic("backoff: NewTicker called with a policy that has a budget")
+	}
 	b.Reset()
-	go t.run(b, timer)
+	go t.run(l)
 	return t
 }
 
@@ -62,18 +61,16 @@ func (t *Ticker) Stop() {
 	t.once.Do(func() { close(t.stop) })
 }
 
-func (t *Ticker) run(b BackOff, timer Timer) {
+func (t *Ticker) run(l *loop) {
 	defer close(t.c)
-	if timer != nil {
-		defer timer.Stop()
+	if l.timer != nil {
+		defer l.timer.Stop()
 	}
-	tick := time.Now()
-	l := loop{timer: timer, quit: t.stop, tick: &tick}
-	l.start(b)
 	defer l.end()
+	*l.tick = time.Now()
 	// The first tick is promised whatever the context says, so it is not asked.
-	for sent := t.send(tick, nil); sent; sent = t.send(tick, l.ctx.Done()) {
-		tick = time.Now() // for a wait of zero, which needs no timer
+	for sent := t.send(*l.tick, nil); sent; sent = t.send(*l.tick, l.ctx.Done()) {
+		*l.tick = time.Now() // for a wait of zero, which needs no timer
 		if l.next(errTick) != nil {
 			return
 		}

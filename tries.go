@@ -3,14 +3,12 @@ package backoff
 import "time"
 
 // WithMaxRetries limits b to max retries, which are max+1 attempts. Zero means no retries.
-//
-// A nil b means [NewExponentialBackOff]. The result holds the state of one loop.
 func WithMaxRetries(b BackOff, max uint64) BackOff {
-	return &triesBackOff{limit: newLimit(b), max: max}
+	return &triesBackOff{decorator: decorator{orDefault(b)}, max: max}
 }
 
 type triesBackOff struct {
-	limit
+	decorator
 	max, used uint64
 
 	// context is what WithContext around this returns: most programs build both for each call.
@@ -27,5 +25,5 @@ func (b *triesBackOff) NextBackOff() time.Duration {
 		return Stop
 	}
 	b.used++
-	return b.limit.NextBackOff()
+	return b.BackOff.NextBackOff()
 }
