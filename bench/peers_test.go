@@ -1,5 +1,4 @@
-// Package bench measures the library beside its peers, on the same work in the same run, and checks
-// whole loops against cenkalti/backoff v4.
+// Package bench measures the library beside its peers, on the same work in the same run.
 //
 // Each peer is set up as its README says. What a peer documents as reusable is built once, and the
 // rest for each call, so that no peer is shown slower than its users see it.

@@ -5,6 +5,9 @@ go 1.26.0
 require (
 	example.com/backoff v1.0.0
 	example.com/backoff/recipes v1.0.0
+	github.com/cenkalti/backoff/v5 v5.0.3
+	github.com/cenkalti/backoff/v6 v6.0.1
+	github.com/cenkalti/backoff/v7 v7.0.3
 	github.com/stretchr/testify v1.12.1
 )
 

@@ -1,4 +1,7 @@
-package bench_test
+// Package compat compares this library with github.com/cenkalti/backoff v4, which it replaces: whole
+// loops, tickers and intervals, under settings drawn at random. The script run, beside these tests,
+// runs the tests of projects that depend on v4.
+package compat_test
 
 import (
 	"context"
