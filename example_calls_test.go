@@ -13,11 +13,11 @@ import (
 var errGivenUp = errors.New("given up")
 var budget backoff.Budget // for all calls to one service
 
-func newPolicy(ctx context.Context) (b backoff.BackOff) {
-	b = backoff.NewExponentialBackOff()      // how long to wait; for 15 minutes in all
-	b = backoff.WithMaxRetries(b, 5)         // at most five retries: six attempts
-	b = backoff.WithStopCause(b, errGivenUp) // at either limit the error matches errGivenUp
-	b = backoff.WithRetryIf(b, func(err error) bool { return !errors.Is(err, sql.ErrNoRows) })
+func newPolicy(ctx context.Context, retryable func(error) bool) (b backoff.BackOff) {
+	b = backoff.NewExponentialBackOff()      // for 15 minutes in all
+	b = backoff.WithMaxRetries(b, 5)         // five retries, six attempts
+	b = backoff.WithStopCause(b, errGivenUp) // at either limit the error matches this
+	b = backoff.WithRetryIf(b, retryable)
 	b = backoff.WithBudget(b, &budget) // an empty budget ends the loop
 	return backoff.WithContext(b, ctx) // and so does ctx
 }
@@ -34,13 +34,14 @@ func Example_calls() {
 		}
 		return "gopher", nil
 	}
+	retryable := func(err error) bool { return !errors.Is(err, sql.ErrNoRows) }
 	report := func(err error, _ time.Duration) { fmt.Println("next attempt after", err) }
 
-	err := backoff.Retry(connect, newPolicy(ctx))
+	err := backoff.Retry(connect, newPolicy(ctx, retryable))
 	fmt.Println(err)
-	user, err := backoff.RetryNotifyWithData(find, newPolicy(ctx), report)
+	user, err := backoff.RetryNotifyWithData(find, newPolicy(ctx, retryable), report)
 	fmt.Println(user, err)
-	for range backoff.Attempts(newPolicy(ctx), &err) {
+	for range backoff.Attempts(newPolicy(ctx, retryable), &err) {
 		user, err = find()
 	}
 	fmt.Println(user, err)

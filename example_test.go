@@ -519,8 +519,8 @@ func ExampleWithContext_deadline() {
 func Example_outcome() {
 	errGivenUp := errors.New("given up")
 	outcome := func(err error) string {
-		switch {
-		case errors.Is(err, errGivenUp), errors.Is(err, backoff.ErrBudgetExhausted): // first: attempts have timeouts too
+		switch { // limits first: an attempt's own timeout matches DeadlineExceeded too
+		case errors.Is(err, errGivenUp), errors.Is(err, backoff.ErrBudgetExhausted):
 			return "given up"
 		case errors.Is(err, context.Canceled):
 			return "shutdown"

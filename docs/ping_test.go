@@ -1,12 +1,11 @@
 package docs_test
 
-import (
-	"context"
-	"database/sql"
-	"example.com/backoff"
-)
+import "context"
+import "database/sql"
+import "example.com/backoff"
 
 func ping(ctx context.Context, db *sql.DB) error {
 	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 5)
-	return backoff.Retry(func() error { return db.PingContext(ctx) }, backoff.WithContext(policy, ctx))
+	policy = backoff.WithContext(policy, ctx)
+	return backoff.Retry(func() error { return db.PingContext(ctx) }, policy)
 }

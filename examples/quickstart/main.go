@@ -45,7 +45,7 @@ func check(response *http.Response) error {
 		return nil
 	}
 	err := errors.New(response.Status)
-	if !backoff.RetryableStatus(response.StatusCode) { // 404 is not worth retrying; 429 is
+	if !backoff.RetryableStatus(response.StatusCode) { // such as 404
 		return backoff.Permanent(err)
 	}
 	wait, _ := backoff.ParseRetryAfter(response.Header.Get("Retry-After"), time.Now())
