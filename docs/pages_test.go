@@ -3,7 +3,6 @@
 package docs_test
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -111,27 +110,6 @@ func TestPageNames(t *testing.T) {
 		for _, name := range regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)[A-Z]\w+`).FindAllString(text, -1) {
 			if !functions[name] {
 				t.Errorf("%s names %s, which no file has", page, name)
-			}
-		}
-	}
-}
-
-// No run of more than ten words stands in two places.
-func TestPageDuplicates(t *testing.T) {
-	const most = 10
-	word := regexp.MustCompile(`[\pL\d_]+`)
-	seen := map[string]string{}
-	for page, text := range files(t, ".md") {
-		for number, paragraph := range strings.Split(goBlock.ReplaceAllString(text, ""), "\n\n") {
-			place := fmt.Sprintf("%s, paragraph %d", page, number+1)
-			words := word.FindAllString(strings.ToLower(pageLink.ReplaceAllString(paragraph, "]")), -1)
-			for i := 0; i+most < len(words); i++ {
-				run := strings.Join(words[i:i+most+1], " ")
-				if other, found := seen[run]; found {
-					t.Errorf("%q stands in %s and in %s", run, other, place)
-					break
-				}
-				seen[run] = place
 			}
 		}
 	}
