@@ -24,8 +24,7 @@ func build(t *testing.T, folder string) string {
 	}
 	system, architecture, _ := strings.Cut(strings.TrimSpace(string(host)), "\n")
 	program := filepath.Join(t.TempDir(), "program.exe") // as Windows wants it
-	command := exec.Command("go", "build", "-o", program, "./"+folder)
-	command.Dir = ".."
+	command := exec.Command("go", "build", "-C", filepath.Join("..", folder), "-o", program, ".")
 	command.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+architecture)
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, string(output))
@@ -41,7 +40,7 @@ func run(t *testing.T, program string, args ...string) string {
 
 // figures says what prints the tables of choosing.md, by the starts of their headers.
 var figures = map[string]struct {
-	herd string // the arguments of examples/herd
+	herd string // its arguments
 
 	// source returns where the last cells of a row come from: the start of the lines that herd prints
 	// for it, and the index of each cell among the figures of those lines.
@@ -70,7 +69,7 @@ var (
 // Each row of a table in choosing.md has the figures that herd prints, and the table of jitters has a row
 // for each.
 func TestChoosingFigures(t *testing.T) {
-	herd := build(t, "examples/herd")
+	herd := build(t, "herd")
 	for _, table := range pageTable.FindAllStringSubmatch(read(t, "docs/choosing.md"), -1) {
 		header, rows := table[1], table[2]
 		t.Run(header, func(t *testing.T) {
