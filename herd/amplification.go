@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -19,13 +18,12 @@ const (
 )
 
 func amplificationStrategies(c config) []strategy {
-	capacity := c.capacities.or(0)[0]
 	some := limited(c.retries, immediate)
 	return []strategy{
-		{name: noRetries, policy: never},
+		{name: noRetries, policy: noRetry},
 		{name: noBudget, policy: some},
-		{name: withBudget, policy: some, process: budget(capacity, 0, backoff.WithBudget)},
-		{name: cost14, policy: some, process: budget(capacity, 14, backoff.WithBudget)},
+		{name: withBudget, policy: some, process: budget(0, 0, 0, backoff.WithBudget)},
+		{name: cost14, policy: some, process: budget(0, 14, 0, backoff.WithBudget)},
 	}
 }
 
@@ -37,12 +35,11 @@ type amplification struct {
 	failed   float64 // operations, as a share of all
 }
 
-var errFailed = errors.New("failed")
-
 // amplify returns the requests for each operation and the share of operations that fail, if attempts
-// fail at rate. It has so many operations in a second, and layers of retries, each inside the next.
-func amplify(s strategy, rate, perSecond float64, layers int, random *rand.Rand) (requests, failed float64) {
+// fail at rate. It has so many operations in a second.
+func amplify(s strategy, rate, perSecond float64, random *rand.Rand) (requests, failed float64) {
 	clock := &simClock{}
+	policy := s.start(clock, random)(s.policy(clock, random))
 	operation := func() error {
 		requests++
 		if random.Float64() < rate {
@@ -50,19 +47,12 @@ func amplify(s strategy, rate, perSecond float64, layers int, random *rand.Rand)
 		}
 		return nil
 	}
-	for range layers {
-		policy, inner := s.policy(clock, random), operation
-		if s.process != nil {
-			policy = s.process(clock, random)(policy)
-		}
-		operation = func() error { return backoff.Retry(inner, policy) }
-	}
 	for i := range settling + counted {
 		if i == settling {
 			requests, failed = 0, 0
 		}
 		clock.now = time.Duration(float64(i) / perSecond * float64(time.Second))
-		if operation() != nil {
+		if backoff.Retry(operation, policy) != nil {
 			failed++
 		}
 	}
@@ -87,7 +77,7 @@ func runAmplification(c config) amplifications {
 	parallel(len(all.rows), func(i int) {
 		s, rate := strategies[i%len(strategies)], rates[i/len(strategies)]
 		random := rand.New(rand.NewPCG(c.seed, math.Float64bits(rate)))
-		requests, failed := amplify(s, rate, c.perSecond, c.layers, random)
+		requests, failed := amplify(s, rate, c.perSecond, random)
 		all.rows[i] = amplification{s, rate, requests, failed}
 	})
 	return all

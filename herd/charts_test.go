@@ -17,10 +17,8 @@ import (
 
 func TestCharts(t *testing.T) {
 	for args, words := range map[string][]string{
-		"-scenario contention -runs 2 -clients 30,2,100":             {"time (s)", decorrelated, "(default)"},
-		"-scenario amplification -rates 0.9,0.1":                     {cost14, "(%)"},
-		"-scenario amplification -rates 0":                           {cost14, "(%)"},
-		"-scenario fleet -processes 1,10 -capacity 0 -load 0.3 -csv": {"sizes itself"},
+		"-scenario outage -clients 30 -after 2m":       {"Service down for 60 s", first20, "% lost, "},
+		"-scenario blip -load 0.3 -after 65s -seeds 2": {"goodput (%)", "30 %", "(default)", "recover"},
 	} {
 		file := filepath.Join(t.TempDir(), "chart.svg")
 		output(t, args, "-svg", file)
@@ -55,19 +53,11 @@ func checkSVG(t *testing.T, picture string, words ...string) {
 			if a.Name.Local == "x" {
 				x, err := strconv.ParseFloat(a.Value, 64)
 				require.NoError(t, err)
-				require.True(t, x > 0 && x < float64(width), "text at %v", x)
+				require.True(t, x > 0 && x < chartWidth, "text at %v", x)
 			}
 		}
 	}
 	require.Greater(t, texts, 10)
-}
-
-func TestSVGEscape(t *testing.T) {
-	s := newSVG(10, "a & b", "<b>")
-	s.text(1, 2, "start", "", "", "<a & b>")
-	for _, text := range []string{"<title id=\"title\">a &amp; b</title>", "&lt;b&gt;</desc>", "&lt;a &amp; b&gt;</text>"} {
-		require.Contains(t, s.close(), text)
-	}
 }
 
 // Text and curves must stand out on the background of their set: 4.5 is what WCAG 2 asks for.
@@ -107,42 +97,9 @@ func luminance(t *testing.T, colour string) (l float64) {
 	return l
 }
 
-func TestSpread(t *testing.T) {
-	sizes := []float64{17, 17, 17, 17}
-	require.Equal(t, []float64{50, 10, 90}, spread([]float64{50, 10, 90}, sizes, 0, 100), "far enough apart")
-	moved := spread([]float64{97, 98, 40, 99}, sizes, 0, 100)
-	require.Equal(t, 40.0, moved[2])
-	require.GreaterOrEqual(t, moved[1]-moved[0], 16.9)
-	require.GreaterOrEqual(t, moved[3]-moved[1], 16.9)
-	require.LessOrEqual(t, moved[3], 100.0)
-}
-
-func TestScale(t *testing.T) {
-	for most, want := range map[float64][]float64{
-		2424: {0, 1000, 2000, 3000},
-		150:  {0, 50, 100, 150},
-		790:  {0, 200, 400, 600, 800},
-		4:    {0, 1, 2, 3, 4},
-	} {
-		s, ticks := fromZero(most, 300, 0)
-		require.Equal(t, want, ticks)
-		require.Equal(t, 300.0, s.at(0))
-		require.InDelta(t, 0, s.at(ticks[len(ticks)-1]), 1e-9)
-	}
-}
-
-func TestLogarithmicScale(t *testing.T) {
-	s, ticks := logarithmic(0.38, 63, 300, 0)
-	require.InDeltaSlice(t, []float64{0.2, 0.5, 1, 2, 5, 10, 20, 50, 100}, ticks, 1e-9)
-	require.InDelta(t, 300, s.at(0.2), 1e-9)
-	require.InDelta(t, 0, s.at(100), 1e-9)
-	require.InDelta(t, s.at(1)-s.at(10), s.at(10)-s.at(100), 1e-9)
-	_, ticks = logarithmic(1, 1, 300, 0)
-	require.InDeltaSlice(t, []float64{1, 2}, ticks, 1e-9)
-}
-
-func TestShortNumber(t *testing.T) {
-	for v, want := range map[float64]string{0.5: "0.5", 1000: "1000", 10_000: "10k", 1e5: "100k", 1e6: "1M"} {
-		require.Equal(t, want, short(v))
+func TestRound(t *testing.T) {
+	for most, want := range map[float64][2]float64{2424: {1000, 3000}, 150: {50, 150}, 790: {200, 800}, 4: {1, 4}, 0: {0.5, 1}} {
+		step, high := round(most)
+		require.Equal(t, want, [2]float64{step, high})
 	}
 }

@@ -5,38 +5,35 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// config is what the flags say. A duration of zero, or no numbers, means what the scenario has by itself.
+// config is what the flags say. Zero, or no numbers, means what the scenario has by itself.
 type config struct {
-	scenario                          string
-	clients, processes, capacities    numbers[int]
-	loads, rates                      numbers[float64]
-	runs, perProcess, retries, layers int
-	perSecond                         float64
-	work, duration, after, answer     time.Duration
-	interval, maxInterval, restart    time.Duration
-	bound                             time.Duration // of the queue; 0 for none, or newestFirst
-	closed                            bool
-	seed                              uint64
-	csv                               bool
-	svg                               string
-}
+	plan // what the flags set of it is for all plans of the scenario
 
-// back returns when the service is back, closing when the last operations begin.
-func (c *config) back() time.Duration    { return down + c.duration }
-func (c *config) closing() time.Duration { return c.back() + c.after }
+	scenario, shape                  string
+	clients, processes, capacities   numbers[int]
+	loads, rates                     numbers[float64]
+	runs, seeds, perProcess, retries int
+	size                             int // of batches, bursts and pools
+	perSecond                        float64
+	work, interval                   time.Duration
+	csv                              bool
+	svg                              string
+}
 
 // errReported is returned for errors that the flag package has printed already.
 var errReported = errors.New("reported")
 
 // single holds the flags for which a scenario takes one number, and others several.
 var single = map[string]string{
-	"outage": "clients load", "amplification": "capacity", "blip": "processes", "rules": "load", "retry-after": "clients",
+	"outage": "clients load", "blip": "processes", "programs": "processes load", "law": "processes",
+	"rules": "load", "retry-after": "clients",
 }
 
 func parse(args []string, stderr io.Writer) (config, error) {
@@ -60,8 +57,11 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	if c.scenario != "all" && !slices.Contains(names(), c.scenario) {
 		return c, fmt.Errorf("-scenario %q is not %s or all", c.scenario, strings.Join(names(), ", "))
 	}
-	if c.runs < 1 || c.perProcess < 1 || c.layers > 10 || c.retries > 1000 || !(c.perSecond > 0) {
-		return c, errors.New("-runs, -per-process and -per-second must be above zero, -layers at most 10, and -retries at most 1000")
+	if shapes[c.shape] == nil {
+		return c, fmt.Errorf("-shape %q is not %s", c.shape, shapeNames())
+	}
+	if c.runs < 1 || c.seeds < 1 || c.perProcess < 1 || !(c.perSecond > 0) || c.rate != 0 && c.rate < 1 {
+		return c, errors.New("-runs, -seeds, -per-process and -per-second must be above zero, and -rate at least 1")
 	}
 	var err error
 	flags.Visit(func(f *flag.Flag) {
@@ -77,9 +77,6 @@ func parse(args []string, stderr io.Writer) (config, error) {
 			err = fmt.Errorf("-%s takes one number for -scenario %s", f.Name, c.scenario)
 		}
 	})
-	if c.svg != "" && (c.scenario == "contention" && len(c.clients.values) == 1 || c.scenario == "fleet" && len(c.processes.values) == 1) {
-		err = errors.New("-svg needs at least two numbers of clients or processes")
-	}
 	return c, err
 }
 
@@ -94,9 +91,9 @@ func (c *config) sensible(f *flag.Flag) bool {
 	case int:
 		return v <= 1_000_000
 	case float64:
-		return v <= 1_000_000
+		return v <= 1_000_000 && (f.Name != "failing" || v <= 1)
 	case time.Duration:
-		seconds := f.Name == "restart" || f.Name == "duration" && c.scenario == "outage"
+		seconds := f.Name == "restart" || f.Name == "duration" && c.scenario != "blip"
 		return v <= 100*time.Hour && (!seconds || v == 0 || v >= time.Second)
 	}
 	return true
@@ -108,52 +105,59 @@ func (c *config) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("herd", flag.ContinueOnError)
 	flags.StringVar(&c.scenario, "scenario", "all", "`which` to simulate ("+strings.Join(names(), ", ")+" or all)")
 	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
+	flags.IntVar(&c.seeds, "seeds", 1, "outage, blip, fleet, rules, programs, law: `number` of seeds, from -seed on; with more\n"+
+		"than one, figures are ranges")
+
+	flags.StringVar(&c.shape, "shape", "arrivals", "programs: how operations begin: `"+shapeNames()+"`")
+	flags.IntVar(&c.size, "size", 0, "programs: `number` of operations in a batch or a burst, or of workers in a pool\n"+
+		"(default 1000, 30, or as many as make the load)")
 	flags.Var(&c.clients, "clients", "contention, outage, retry-after: `numbers` of clients, separated by commas\n"+
 		"(default 10,20,50,100), or the one of the outage (2000) or the retry-after (10000)")
-	flags.DurationVar(&c.work, "work", 0, "contention: for how `long` a write occupies the row")
-	flags.IntVar(&c.runs, "runs", 100, "contention: how many `runs` to take the mean of")
-	flags.DurationVar(&c.duration, "duration", 0, "outage, blip, fleet, rules: for how `long` the service is down\n"+
-		"(default 1m in the outage, else 10s)")
-	flags.Var(&c.loads, "load", "outage, blip, fleet, rules: `loads` before the service is down, as shares of its capacity,\n"+
-		"separated by commas (default 0.7,0.8,0.9), or the one of the outage or the rules (0.8)")
-	flags.DurationVar(&c.answer, "answer", 100*time.Millisecond, "outage, blip, fleet, rules: how `long` an answer takes besides the queue")
-	flags.DurationVar(&c.after, "after", 0, "outage: for how `long` operations begin after it (default 30m)")
-	flags.DurationVar(&c.interval, "interval", 0, "outage, retry-after: InitialInterval: the `wait` in the outage (default 500ms), or of two\n"+
-		"strategies of the retry-after (10s)")
-	flags.DurationVar(&c.maxInterval, "max-interval", time.Minute, "outage: MaxInterval, the longest `wait`")
 	flags.IntVar(&c.perProcess, "per-process", 100, "outage: `number` of clients of a process")
-	flags.BoolVar(&c.closed, "closed", false, "outage: clients are workers: each begins an operation a second after its last has ended,\n"+
-		"and at no other time")
-	flags.Var(&c.rates, "rates", "amplification: failure `rates`, separated by commas (default from 0 to 1 in steps of 0.05)")
+	flags.Var(&c.processes, "processes", "blip, fleet, rules, programs, law: `numbers` of processes, separated by commas\n"+
+		"(default 1,10,100,300,1000), or of the rules (10,100,1000), or one (10)")
+	flags.DurationVar(&c.restart, "restart", 0, "blip, fleet: after how `long` each process starts anew (default never)")
+	flags.Float64Var(&c.beside, "beside", 0, "blip, programs: `number` of requests per second of each process to another service, which\n"+
+		"succeed, in its budget")
 	flags.Float64Var(&c.perSecond, "per-second", 10, "amplification: `number` of operations in a second")
-	flags.IntVar(&c.layers, "layers", 1, "amplification: `number` of layers that retry")
-	flags.Var(&c.processes, "processes", "blip, fleet, rules: `numbers` of processes, separated by commas\n"+
-		"(default 1,10,100,300,1000), or of the rules (10,100,1000), or the one of the blip (10)")
-	flags.Var(&c.capacities, "capacity", "amplification, fleet: `capacities` of each process's budget, separated by commas\n"+
-		"(default 500,0), or the one of the amplification (0); 0 sizes itself")
+	flags.DurationVar(&c.work, "work", 0, "contention: for how `long` a write occupies the row")
 	flags.IntVar(&c.retries, "retries", 3, "amplification, blip, fleet, rules: `number` of retries of an operation")
-	flags.DurationVar(&c.restart, "restart", 0, "blip, fleet, rules: after how `long` each process starts anew (default never)")
-	flags.Func("queue", "blip, fleet, rules: `fifo` works through the service's queue in order, lifo takes the newest\n"+
-		"first, and a duration refuses what would wait for longer (default fifo)", c.setQueue)
+	flags.Var(&c.capacities, "capacity", "fleet: `capacities` of each process's budget, separated by commas (default 500,0);\n"+
+		"0 sizes itself")
+	flags.DurationVar(&c.interval, "interval", 0, "retry-after, programs: InitialInterval of some strategies, the first `wait` (default 10s, 20s)")
+	flags.Func("queue", "outage, blip, fleet, rules, programs, law: `fifo` works through the service's queue in order,\n"+
+		"lifo takes the newest first, a duration refuses what would wait for longer, and none\n"+
+		"refuses what the service cannot do now (default none in the outage, else fifo)", c.setQueue)
+	flags.Float64Var(&c.refusal, "refusal", 0.1, "outage, blip, fleet, rules, programs, law, retry-after: `share` of the work of an answer that\n"+
+		"a refusal takes")
+	flags.Float64Var(&c.rate, "rate", 0, "programs, law: `number` of requests that the service can do in a second\n"+
+		"(default 100, or 50 in the law)")
+	flags.Var(&c.loads, "load", "outage, blip, fleet, rules, programs, law: `loads` before the service is down, as shares of\n"+
+		"what it can do, separated by commas (default 0.7,0.8,0.9 in the blip, 0.45,0.65,0.8 in the\n"+
+		"law, else 0.8)")
+	flags.DurationVar(&c.duration, "duration", 0, "outage, blip, fleet, rules, programs, law: for how `long` the service is down\n"+
+		"(default 1m in the outage and the law, else 10s; all of 10s, 1m and 10m in the programs)")
+	flags.DurationVar(&c.after, "after", 0, "outage, blip, programs: for how `long` operations begin after it\n"+
+		"(default 30m in the outage, else 5m; in the programs at least 8 outages)")
+	flags.Float64Var(&c.failing, "failing", 0, "outage, blip, programs: `rate` at which attempts fail from the outage on")
+	flags.Var(&c.rates, "rates", "amplification: failure `rates`, separated by commas (default from 0 to 1 in steps of 0.05)")
+	flags.IntVar(&c.runs, "runs", 100, "contention: how many `runs` to take the mean of")
 	flags.BoolVar(&c.csv, "csv", false, "contention, fleet: print the results, and nothing else, as clients,time,calls,algorithm, the\n"+
 		"time in ms, or as processes,capacity,load,recovered,goodput, the recovery in seconds, empty\n"+
 		"if it takes more than 300")
-	flags.StringVar(&c.svg, "svg", "", "contention, outage, amplification, blip, fleet: write a chart to this `file`, of the time by\n"+
-		"clients, the requests over time, the operations that fail by failure rate, the goodput over\n"+
-		"time, or the recovery by processes")
+	flags.StringVar(&c.svg, "svg", "", "outage, blip: write a chart over time to this `file`, of the requests or the goodput")
 	return flags
 }
 
+func shapeNames() string { return strings.Join(slices.Sorted(maps.Keys(shapes)), ", ") }
+
 func (c *config) setQueue(s string) (err error) {
-	switch s {
-	case "fifo":
-		c.bound = 0
-	case "lifo":
-		c.bound = newestFirst
-	default:
-		if c.bound, err = time.ParseDuration(s); err == nil && c.bound <= 0 {
-			err = errors.New("not above zero")
-		}
+	named := map[string]time.Duration{"fifo": fifo, "lifo": lifo, "none": noQueue}
+	if c.queue = named[s]; c.queue != 0 {
+		return nil
+	}
+	if c.queue, err = time.ParseDuration(s); err == nil && c.queue <= 0 {
+		err = errors.New("not above zero")
 	}
 	return err
 }

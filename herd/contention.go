@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.com/backoff"
@@ -18,41 +20,27 @@ const (
 	limit     = 2 * time.Second
 )
 
-// published holds the names of strategies in the CSV: those of the published figures, where they have
-// one. The CSV and the chart leave out what is not here.
-var published = map[string]string{
-	zeroBackOff:  "None",
-	noJitter:     "Exponential",
-	proportional: "Proportional",
-	additive:     "Additive",
-	equalJitter:  "EqualJitter",
-	fullJitter:   "FullJitter",
-	decorrelated: "Decorr",
-}
-
 func contentionStrategies() []strategy {
-	return []strategy{
-		{name: zeroBackOff, policy: immediate},
-		// The published program counts attempts from 1, so that its first interval is the base, doubled.
-		{name: noJitter, policy: doubling(backoff.NoJitter, 2*base)},
-		{name: proportional, policy: doubling(backoff.ProportionalJitter, 2*base)},
-		{name: additive, policy: doubling(backoff.AdditiveJitter, 2*base)},
-		{name: equalJitter, policy: doubling(backoff.EqualJitter, 2*base)},
-		{name: fullJitter, policy: doubling(backoff.FullJitter, 2*base)},
-		// Its decorrelated jitter starts with the base itself as the previous wait.
-		{name: decorrelated, policy: doubling(backoff.DecorrelatedJitter, base)},
-		{name: noRetries, policy: never},
+	// The published program counts attempts from 1, so that its first interval is the base, doubled. Its
+	// decorrelated jitter starts with the base itself as the previous wait.
+	first := map[backoff.Jitter]time.Duration{backoff.DecorrelatedJitter: base}
+	strategies := []strategy{{name: zeroBackOff, policy: immediate}}
+	for _, jitter := range []backoff.Jitter{backoff.NoJitter, backoff.ProportionalJitter, backoff.AdditiveJitter,
+		backoff.EqualJitter, backoff.FullJitter, backoff.DecorrelatedJitter} {
+		strategies = append(strategies, strategy{name: jitter.String(), policy: exponential(
+			backoff.WithInitialInterval(cmp.Or(first[jitter], 2*base)),
+			backoff.WithMultiplier(2),
+			backoff.WithMaxInterval(limit),
+			backoff.WithMaxElapsedTime(0),
+			backoff.WithJitter(jitter))})
 	}
+	return append(strategies, strategy{name: noRetries, policy: noRetry})
 }
 
-func doubling(jitter backoff.Jitter, initial time.Duration) policyFunc {
-	return exponential(
-		backoff.WithInitialInterval(initial),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(limit),
-		backoff.WithMaxElapsedTime(0),
-		backoff.WithJitter(jitter))
-}
+// published holds names of strategies in the CSV: those of the published figures, where they have one. The
+// CSV leaves out what does not retry.
+var published = strings.NewReplacer(zeroBackOff, "None", "NoJitter", "Exponential", "ProportionalJitter", "Proportional",
+	"AdditiveJitter", "Additive", "DecorrelatedJitter", "Decorr")
 
 // contend lets clients update one row, which each write occupies for work. It returns the time at which
 // the last of them ends, the number of writes that reached the server, and how many of the clients have
@@ -119,22 +107,18 @@ func runContention(c config) contentions {
 			all.rows = append(all.rows, contention{strategy: s, clients: n})
 		}
 	}
-	type outcome struct {
-		done  time.Duration
-		calls int
-	}
-	outcomes := make([]outcome, len(all.rows)*c.runs)
-	parallel(len(outcomes), func(i int) {
+	runs := make([]contention, len(all.rows)*c.runs)
+	parallel(len(runs), func(i int) {
 		row := all.rows[i/c.runs]
 		strategy, run := i/c.runs%len(strategies), i%c.runs
 		stream := uint64(strategy)<<56 | uint64(row.clients)<<32 | uint64(run)
-		o := &outcomes[i]
-		o.done, o.calls, _ = contend(row.clients, c.work, row.strategy, rand.New(rand.NewPCG(c.seed, stream)))
+		done, calls, _ := contend(row.clients, c.work, row.strategy, rand.New(rand.NewPCG(c.seed, stream)))
+		runs[i].time, runs[i].calls = done.Seconds()*1000, float64(calls)
 	})
-	for i, o := range outcomes {
+	for i, r := range runs {
 		row := &all.rows[i/c.runs]
-		row.time += o.done.Seconds() * 1000 / float64(c.runs)
-		row.calls += float64(o.calls) / float64(c.runs)
+		row.time += r.time / float64(c.runs)
+		row.calls += r.calls / float64(c.runs)
 	}
 	return all
 }
@@ -156,8 +140,8 @@ func (all contentions) table(w io.Writer) {
 func (all contentions) csv(w io.Writer) {
 	fmt.Fprintln(w, "clients,time,calls,algorithm")
 	for _, r := range all.rows {
-		if name, ok := published[r.name]; ok {
-			fmt.Fprintf(w, "%d,%.0f,%.1f,%s\n", r.clients, r.time, r.calls, name)
+		if r.name != noRetries {
+			fmt.Fprintf(w, "%d,%.0f,%.1f,%s\n", r.clients, r.time, r.calls, published.Replace(r.name))
 		}
 	}
 }

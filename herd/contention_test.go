@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
 // The published program's own figures scatter by 7 % in time and 2 % in calls at 100 runs; these are
@@ -18,7 +20,7 @@ func TestContentionPublished(t *testing.T) {
 	const calls, duration = 0.05, 0.15
 	ours := map[string]contention{}
 	for _, r := range runContention(settings(t, "-scenario contention -clients 10,20,100 -runs 25")).rows {
-		ours[strconv.Itoa(r.clients)+published[r.name]] = r
+		ours[strconv.Itoa(r.clients)+published.Replace(r.name)] = r
 	}
 	f, err := os.Open("testdata/aws-jitter-simulation.csv")
 	require.NoError(t, err)
@@ -40,6 +42,14 @@ func TestContentionPublished(t *testing.T) {
 		rows++
 	}
 	require.Equal(t, 15, rows)
+}
+
+// Each jitter of the library has its rows.
+func TestContentionJitters(t *testing.T) {
+	table := output(t, "-scenario contention -clients 2 -runs 1")
+	for j := backoff.ProportionalJitter; !strings.HasPrefix(j.String(), "Jitter("); j++ {
+		require.Contains(t, table, "\n"+j.String(), "add %v to contentionStrategies, at the end of the jitters", j)
+	}
 }
 
 // A client on its own reads and writes once, in four messages.

@@ -3,16 +3,16 @@ package main
 import (
 	"errors"
 	"iter"
+	"math"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"example.com/backoff"
 )
 
-// crowd simulates the clients of a service. Each operation is a loop of the library in a coroutine of
-// its own, so that what the loops do with errors, budgets and waits is what they really do. It sends a
-// request, learns how it ended, and either ends itself or waits and sends it again.
+// crowd simulates the clients of a service. Each operation is a loop of the library in a coroutine, so
+// that what the loops do with errors, budgets and waits is what they really do. It sends a request,
+// learns how it ended, and either ends itself or waits and sends it again.
 type crowd struct {
 	simulation
 	strategy
@@ -20,24 +20,31 @@ type crowd struct {
 	random    *rand.Rand
 	processes []decorator
 	last      time.Duration // no operation goes on for longer
+	free      []*operation  // have ended, and wait for the next one
 
 	// serve is called for each request, and returns the time until its client learns the outcome.
 	serve func(*operation) (time.Duration, error)
 }
 
-// operation is an operation that waits for its next event.
+// operation is an operation and its coroutine, which other operations use after it.
 type operation struct {
 	// resume lets the loop go on until it waits, for the time that it returns, or has an attempt to
-	// make, for which it returns attempt. It reports false once the loop has ended.
+	// make or has ended, for which it returns attempt and ended.
 	resume func() (time.Duration, bool)
 	stop   func() // ends the loop as it stands
-	err    error  // of the last attempt, then of the loop
+	wake   func() // is called by its events
+
+	policy backoff.BackOff
+	err    error // of the last attempt, then of the loop
 	begun  time.Duration
-	due    time.Duration // its next event; others are void
-	ended  func()        // called at the end, if it is set
+	event  int    // the number of its next event; others are void
+	then   func() // called at the end, if it is set
 }
 
-const attempt time.Duration = -1
+const (
+	attempt time.Duration = -1
+	ended   time.Duration = -2
+)
 
 // errUnended is the outcome of an attempt that the simulation's end has cut off.
 var errUnended = errors.New("not ended")
@@ -52,26 +59,7 @@ func newCrowd(s strategy, processes int, seed uint64) *crowd {
 
 // restart lets a process start anew. Operations that it has begun go on.
 func (c *crowd) restart(process int) {
-	if c.process == nil {
-		c.processes[process] = func(b backoff.BackOff) backoff.BackOff { return b }
-	} else {
-		c.processes[process] = c.process(&c.clock, c.random)
-	}
-}
-
-// push sets the next event of op.
-func (c *crowd) push(at time.Duration, op *operation) {
-	op.due = at
-	c.schedule(at, func() {
-		switch {
-		case at != op.due:
-		case at > c.last:
-			op.stop()
-			c.end(op)
-		default:
-			c.resume(op)
-		}
-	})
+	c.processes[process] = c.start(&c.clock, c.random)
 }
 
 // arrivals has f called at random times, rate times a second on average, until the end.
@@ -91,23 +79,65 @@ func (c *crowd) arrivals(random *rand.Rand, rate float64, end time.Duration, f f
 	following()
 }
 
-// begin starts an operation now, in a process. It calls ended, if that is not nil, at its end.
-func (c *crowd) begin(process int, ended func()) {
+// wrapped returns a policy for an operation of a process.
+func (c *crowd) wrapped(process int) backoff.BackOff {
+	return c.processes[process](c.policy(&c.clock, c.random))
+}
+
+// begin starts an operation now, in a process. It calls then, if that is not nil, at its end.
+func (c *crowd) begin(process int, then func()) {
 	c.begun.add(c.clock.second(), 1)
-	policy := c.processes[process](c.policy(&c.clock, c.random))
-	op := &operation{begun: c.clock.now, ended: ended}
+	if len(c.free) == 0 {
+		c.free = append(c.free, c.newOperation())
+	}
+	last := len(c.free) - 1
+	op := c.free[last]
+	c.free = c.free[:last]
+	op.policy, op.begun, op.then = c.wrapped(process), c.clock.now, then
+	c.resume(op)
+}
+
+func (c *crowd) newOperation() *operation {
+	op := &operation{}
+	op.wake = func() {
+		switch {
+		case op.event != c.current:
+		case c.clock.now > c.last:
+			op.stop()
+			c.end(op)
+		default:
+			c.resume(op)
+		}
+	}
 	op.resume, op.stop = iter.Pull(func(yield func(time.Duration) bool) {
-		op.err = backoff.RetryNotifyWithTimer(func() error {
-			if r, ok := policy.(*ruleBackOff); ok && !r.rule.send(r.retrying) {
+		timer := &simTimer{yield: yield}
+		send := func() error {
+			if !sends(op.policy) {
 				return backoff.Permanent(errRefused) // by the client itself
 			}
 			if !yield(attempt) {
 				return backoff.Permanent(errUnended)
 			}
 			return op.err
-		}, policy, nil, &simTimer{yield: yield})
+		}
+		for more := true; more; more = yield(ended) {
+			op.err = backoff.RetryNotifyWithTimer(send, op.policy, nil, timer)
+		}
 	})
-	c.resume(op)
+	return op
+}
+
+// sends reports whether the rule of a policy, if it has one, lets an attempt be made.
+func sends(policy backoff.BackOff) bool {
+	r, ok := policy.(*ruleBackOff)
+	return !ok || r.send == nil || r.send(&r.tries)
+}
+
+// succeed makes an operation of a process that succeeds immediately, and is not counted.
+func (c *crowd) succeed(process int) {
+	if policy := c.wrapped(process); sends(policy) {
+		_ = backoff.Retry(func() error { return nil }, policy)
+	}
 }
 
 // simTimer is a timer that fires when the loop is resumed. If that is stopped instead, the timer has no
@@ -136,17 +166,21 @@ var fired = func() chan time.Time {
 
 // resume lets the loop of op go on.
 func (c *crowd) resume(op *operation) {
-	wait, ok := op.resume()
-	if !ok {
+	wait, _ := op.resume()
+	switch wait {
+	case ended:
 		c.end(op)
+		c.free = append(c.free, op)
 		return
-	}
-	if wait == attempt {
+	case attempt:
 		c.requests.add(c.clock.second(), 1)
 		wait, op.err = c.serve(op)
 	}
 	c.push(c.clock.now+wait, op)
 }
+
+// push sets the next event of op.
+func (c *crowd) push(at time.Duration, op *operation) { op.event = c.schedule(at, op.wake) }
 
 func (c *crowd) end(op *operation) {
 	if op.err == nil {
@@ -155,8 +189,8 @@ func (c *crowd) end(op *operation) {
 		c.lost++
 	}
 	c.slowest = max(c.slowest, min(c.clock.now, c.last)-op.begun)
-	if op.ended != nil {
-		op.ended()
+	if op.then != nil {
+		op.then()
 	}
 }
 
@@ -164,6 +198,9 @@ func (c *crowd) end(op *operation) {
 func (c *crowd) runUntil(end time.Duration) {
 	c.last = end
 	c.run()
+	for _, op := range c.free {
+		op.stop()
+	}
 }
 
 // history counts what happens in each second.
@@ -190,15 +227,19 @@ func (h *history) goodput(first, end int) float64 {
 }
 
 // recovery returns how many seconds after back the goodput, averaged over window seconds, is there for
-// good at 90 % or more, until closing, when the last operations begin. It reports false if it never is.
-func (h *history) recovery(back, closing time.Duration, window int) (int, bool) {
+// good at 90 % or more, until closing, when the last operations begin. It is infinite if it never is.
+func (h *history) recovery(back, closing time.Duration, window int) float64 {
 	first, last := int(back/time.Second), int(closing/time.Second)
 	for second := last - window; second >= first; second-- {
-		if h.goodput(second, second+window) < 0.9 {
-			return second + 1 - first, second < last-window
+		if h.goodput(second, second+window) >= 0.9 {
+			continue
 		}
+		if second == last-window {
+			return math.Inf(1)
+		}
+		return float64(second + 1 - first)
 	}
-	return 0, true
+	return 0
 }
 
 // each returns the requests for each operation.
@@ -209,46 +250,6 @@ func (h *history) each() float64 {
 // lostShare returns the lost operations in per cent of all.
 func (h *history) lostShare() float64 {
 	return float64(h.lost) * 100 / float64(max(1, h.begun.total()))
-}
-
-// normal returns a normally distributed time, made positive.
-func normal(random *rand.Rand, mean, deviation time.Duration) time.Duration {
-	return time.Duration(random.NormFloat64()*float64(deviation) + float64(mean)).Abs()
-}
-
-// limiter is a service of limited capacity. It evens out peaks, turns away what exceeds them, and
-// pays for that with a part of its capacity.
-type limiter struct {
-	capacity float64 // per second
-	burst    float64 // the most requests that it evens out
-	spare    float64 // of burst; below zero after many refusals
-	last     time.Duration
-}
-
-// The parameters of every limiter.
-const (
-	smoothing   = 100 * time.Millisecond
-	minBurst    = 10  // requests that it evens out, however low its capacity
-	refusalCost = 0.1 // of turning a request away, over that of an answer
-)
-
-var errRefused = errors.New("refused")
-
-func newLimiter(capacity float64) *limiter {
-	burst := max(minBurst, capacity*smoothing.Seconds())
-	return &limiter{capacity: capacity, burst: burst, spare: burst}
-}
-
-// accepts reports whether the service answers a request that comes now.
-func (l *limiter) accepts(now time.Duration) bool {
-	l.spare = min(l.burst, l.spare+l.capacity*(now-l.last).Seconds())
-	l.last = now
-	if l.spare >= 1 {
-		l.spare--
-		return true
-	}
-	l.spare = max(-l.burst, l.spare-refusalCost)
-	return false
 }
 
 // counts is a number of events for each stretch of time, all of the same length.
@@ -272,11 +273,3 @@ func (c counts) sum(first, end int) (total int) {
 
 // total returns all events.
 func (c counts) total() int { return c.sum(0, len(c)) }
-
-// verdict says when a service recovers, in seconds, or that it does not.
-func verdict(after int, recovers bool) string {
-	if !recovers {
-		return "never"
-	}
-	return strconv.Itoa(after) + " s"
-}

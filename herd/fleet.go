@@ -9,60 +9,56 @@ import (
 	"example.com/backoff"
 )
 
-// fleets are the results without retries, and those of each number of processes and Capacity, for each load.
-type fleets struct {
-	without []*blip
-	rows    []fleet
-}
+// fleets are the results without retries for each load, and those of each number of processes, Capacity
+// (which names the strategies) and load.
+type fleets struct{ without, rows []trial }
 
-type fleet struct {
-	*blip
-	capacity int
-}
-
-func runFleet(c config) fleets {
-	loads := c.blipLoads()
-	all := fleets{without: make([]*blip, len(loads))}
-	processes, capacities := c.processes.or(1, 10, 100, 300, 1000), c.capacities.or(500, 0)
-	all.rows = make([]fleet, len(processes)*len(capacities)*len(loads))
-	parallel(len(loads)+len(all.rows), func(i int) {
-		load := loads[i%len(loads)]
-		if i < len(loads) {
-			all.without[i] = simulateBlip(strategy{policy: never}, c, blipProcesses, load)
-			return
+func runFleet(c config) (all fleets) {
+	var strategies []strategy
+	for _, capacity := range c.capacities.or(500, 0) {
+		process := budget(capacity, 0, 0, backoff.WithBudget)
+		strategies = append(strategies, strategy{strconv.Itoa(capacity), jittered(c.retries, backoff.FullJitter), process})
+	}
+	var plans []plan
+	for _, load := range c.loads.or(0.8) {
+		plans = append(plans, c.blip(load))
+	}
+	all.without = c.try([]strategy{{policy: noRetry}}, plans...)
+	for _, processes := range c.processes.or(1, 10, 100, 300, 1000) {
+		for i := range plans {
+			plans[i].processes = processes
 		}
-		i -= len(loads)
-		n, capacity := processes[i/len(loads)/len(capacities)], capacities[i/len(loads)%len(capacities)]
-		s := strategy{policy: jittered(c.retries, backoff.FullJitter), process: budget(capacity, 0, backoff.WithBudget)}
-		all.rows[i] = fleet{simulateBlip(s, c, n, load), capacity}
-	})
+		trials := c.try(strategies, plans...)
+		for s := range strategies {
+			for i := range plans {
+				all.rows = append(all.rows, trials[i*len(strategies)+s])
+			}
+		}
+	}
 	return all
 }
 
 // cells returns the results as the cells of a table.
 func (all fleets) cells() [][]string {
 	rows := [][]string{{"processes", "capacity", "load", "recovered", "goodput"}}
-	for _, f := range all.rows {
-		recovered := ""
-		if after, ok := f.recovered(); ok {
-			recovered = strconv.Itoa(after)
-		}
-		rows = append(rows, []string{strconv.Itoa(f.processes), strconv.Itoa(f.capacity), fmt.Sprintf("%g", f.load),
-			recovered, fmt.Sprintf("%.3f", f.last())})
+	for _, t := range all.rows {
+		rows = append(rows, []string{strconv.Itoa(t.processes), t.name, fmt.Sprintf("%g", t.load),
+			t.span((*outcome).recovered, seconds, ""), t.span((*outcome).last, decimals(3), "")})
 	}
 	return rows
 }
 
 func (all fleets) csv(w io.Writer) {
 	for _, row := range all.cells() {
-		fmt.Fprintln(w, strings.Join(row, ","))
+		fmt.Fprintln(w, strings.ReplaceAll(strings.Join(row, ","), never, ""))
 	}
 }
 
 func (all fleets) table(w io.Writer) {
-	fmt.Fprintf(w, "Fleet: the blip with a budget in each process; when the service recovers, in s, if it does in %g\n\n", blipAfter.Seconds())
-	for _, b := range all.without {
-		fmt.Fprintf(w, "no retries, %.4g %% load: %s\n", b.load*100, verdict(b.recovered()))
+	fmt.Fprintf(w, "Fleet: the blip with a budget in each process; when the service recovers, in s, if it does in %g\n%s\n\n",
+		blipAfter.Seconds(), all.rows[0].described())
+	for _, t := range all.without {
+		fmt.Fprintf(w, "no retries, %.4g %% load: %s\n", t.load*100, t.recovered())
 	}
 	fmt.Fprintln(w)
 	writeTable(w, all.cells())

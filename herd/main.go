@@ -1,79 +1,55 @@
 // Herd simulates crowds of clients that retry with this library's policies, and counts the load on
 // their server. Nothing sleeps: time and randomness are simulated, and the same -seed gives the same
-// figures. Events happen in the order of their times; those of the same nanosecond happen in the
-// order in which they were scheduled. Each scenario has a baseline that does not retry. A strategy is
-// named for its policy or its jitter in the library; ProportionalJitter is the default policy.
+// figures; with -seeds they are ranges over several. Each scenario has a baseline that does not retry. A
+// strategy is named for its policy or its jitter in the library; ProportionalJitter is the default policy.
 //
-// # Contention
+// # Services
 //
-// Clients update one row under optimistic concurrency: each reads the row's version, then writes
-// with that version. A write whose version is stale by the time it ends fails, and its client backs off
-// and reads again. Every message between a client and the server takes |Normal(10, 2)| ms, a write -work
-// more, one after the other. All clients start together. The first interval is 10 ms; it doubles up to a
-// cap of 2 s. This is the experiment of "Exponential Backoff And Jitter" (AWS Architecture Blog), with
-// ProportionalJitter and AdditiveJitter added. The results are the number of writes that reach the
-// server (calls), and the time until the last client knows that it is done, as means over -runs runs.
+// A service can do so many requests in a second. After 30 s it goes down for -duration, and then can do as
+// much as before. With -failing, attempts fail at that rate from then on. It has a -queue:
 //
-// # Outage
+//   - fifo: it works through a queue without limit in order, whether or not clients still wait. While it is
+//     down, it does nothing. An attempt is given up after a second; an answer takes 100 ms besides the
+//     queue. Arrivals and work are exponentially distributed. The model is that of the metastable failure
+//     in Bronson et al., "Metastable Failures in Distributed Systems" (HotOS 2021).
+//   - lifo: the same, but it takes the newest request first.
+//   - a duration: it refuses what would wait for longer. A refusal takes -refusal of the work of an answer.
+//   - none: it evens out peaks over 100 ms (or of ten requests) and refuses the rest, at the same cost.
+//     While it is down, all requests fail immediately. The outcome of a request takes |Normal(100, 20)| ms.
 //
-// Each client begins an operation every 100 s on average, at random, whether or not its earlier ones
-// have ended, or with -closed a second after its last one. The service evens out peaks over 100 ms (or
-// of ten requests). It refuses what exceeds its capacity; a refusal takes a tenth of the work of an
-// answer. 30 s after the start it goes down: all requests fail. A tenth of the clients (none with
-// -closed) hold a connection, notice at once, and begin an operation there and then: those fail
-// together. The outcome of a request takes |Normal(100, 20)| ms to reach its client.
+// A service recovers when 90 % of the operations succeed again, for good, over five seconds (20 in the
+// outage); a batch when all of its operations have. An operation is lost if its policy gives it up, or if it
+// has not ended -after the last operations have begun, or half an hour.
 //
-// The policies are the default one with its limit of 15 minutes, and what their names say;
-// WithBudgetWait has no limit. Operations begin until -after after the outage, and the simulation lasts
-// as long again. An operation is lost if its policy gives it up, or if it has not ended by then. The
-// results are the requests while the service is down, on average and in the worst second, over the
-// usual ones; when nine of ten operations succeed again, over 20 s; how many are lost; and how long the
-// slowest one takes.
+// # Scenarios
 //
-// # Amplification
+// In the blip, operations begin at random times in ten processes, a service for 300 requests/s (fifo) goes
+// down for ten seconds, and a client makes three retries; with WithBudgetWait, as many as it takes. The fleet
+// is the blip with FullJitter and a budget, by the number of processes and the Capacity of each one's budget,
+// with the goodput in the fifth minute. The rules are the blip with the rules by which other libraries limit
+// their retries, and each in ten processes of 24 operations a second while attempts fail at a rate,
+// independently of each other.
 //
-// Each attempt of an operation fails with the same probability, independently of all others, and is
-// retried without waits. The figures are means over 100,000 operations, one after the other, after
-// 20,000 more in which the budget settles. With -layers, each layer retries what the one below returns.
+// In the outage, each client begins an operation every 100 s on average, at random, whether or not its
+// earlier ones have ended. A tenth of the clients hold a connection, notice immediately that the service goes
+// down, and begin an operation then.
 //
-// # Blip
+// The programs have a -shape: how they begin operations. In the law, operations begin at random times and
+// use WithBudgetWait.
 //
-// A service works through a queue of requests, in order, whether or not their clients still wait for
-// them. It loses all of its capacity for ten seconds, and then has all of it again. A client gives
-// up an attempt after a second, and makes up to three retries; with WithBudgetWait, as many as it takes
-// until five minutes after the last operations begin.
+// In the contention, clients update one row under optimistic concurrency: each reads the row's version, then
+// writes with that version. A write whose version is stale by the time it ends fails, and its client backs
+// off and reads again. Every message takes |Normal(10, 2)| ms, a write -work more, one after the other. All
+// clients start together. Intervals double from 10 ms to 2 s. This is the experiment of "Exponential Backoff
+// And Jitter" (AWS Architecture Blog), with ProportionalJitter and AdditiveJitter added.
 //
-// The model is that of the metastable failure in Bronson et al., "Metastable Failures in Distributed
-// Systems" (HotOS 2021; see also Huang et al., "Metastable Failures in the Wild", OSDI 2022), and so
-// is the capacity of 300 requests per second. All other parameters were chosen before the first run:
-// an answer that takes 100 ms besides the queue, the timeout, the number of retries and of processes,
-// a queue without limit, and arrivals and work that are exponentially distributed.
+// In the amplification, each attempt of an operation fails with the same probability and is retried without
+// waits. The figures are means over 100,000 operations, after 20,000 in which the budget settles.
 //
-// The results are how long after the blip 90 % of the operations succeed again, over 5 s, and how many
-// are lost of those that begin from 30 s before it until five minutes after it.
+// In the retry-after, all clients send a request at the same moment to a service for 1,000 requests/s, which
+// asks those that it refuses to wait for ten seconds.
 //
-// # Fleet
-//
-// The same with FullJitter and a budget, by the number of processes and the Capacity of each one's
-// budget, with the goodput in the fifth minute: the share of the operations that succeed.
-//
-// # Rules
-//
-// The same by the number of processes, with FullJitter and the rules by which other libraries limit
-// their retries; and each rule in ten processes of 24 operations a second for three minutes, in which
-// attempts fail at a rate, independently of each other.
-//
-// # Retry-After
-//
-// 10,000 clients send a request at the same moment to a service that can answer 1,000 per second, and
-// evens out peaks over 100 ms. It refuses the rest, and asks for a wait of ten seconds. With ZeroBackOff
-// a client waits exactly as long as it is asked to; the others use [backoff.ExponentialBackOff], which
-// spreads them over one interval from there on. The results are the most requests in a second and in
-// 100 ms after those ten seconds, the number of all requests, and the time until the last client is
-// served.
-//
-// Herd exits with 0 after success, with 1 if the results cannot be written, and with 2 for bad
-// usage.
+// Herd exits with 0 after success, with 1 if the results cannot be written, and with 2 for bad usage.
 package main
 
 import (
@@ -107,13 +83,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // simulate runs the scenarios, and writes what they come to.
 func simulate(c config, stdout io.Writer) error {
-	if c.svg != "" { // see that it can be written, before the work
-		f, err := os.OpenFile(c.svg, os.O_WRONLY|os.O_CREATE, 0o666)
-		if err != nil {
-			return err
-		}
-		f.Close()
-	}
 	out := bufio.NewWriter(stdout)
 	picture := ""
 	for _, s := range scenarios {
@@ -155,6 +124,8 @@ var scenarios = []struct {
 	{"blip", func(c config) result { return runBlip(c) }},
 	{"fleet", func(c config) result { return runFleet(c) }},
 	{"rules", func(c config) result { return runRules(c) }},
+	{"programs", func(c config) result { return runPrograms(c) }},
+	{"law", func(c config) result { return runLaw(c) }},
 	{"retry-after", func(c config) result { return runRetryAfter(c) }},
 }
 

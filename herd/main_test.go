@@ -8,37 +8,41 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"example.com/backoff"
 )
+
+// settings returns the configuration for args, separated by spaces.
+func settings(t *testing.T, args string) config {
+	t.Helper()
+	c, err := parse(strings.Fields(args), &strings.Builder{})
+	require.NoError(t, err)
+	return c
+}
 
 func TestUsageErrors(t *testing.T) {
 	for message, args := range map[string]string{
-		"flag provided but not defined: -nosuch":                  "-nosuch",
-		`invalid value "few" for flag -runs`:                      "-runs few",
-		`unexpected argument "extra"`:                             "extra",
-		`-scenario "flood" is not contention, outage`:             "-scenario flood",
-		`"x" is not a number from 1 to 1000000`:                   "-scenario contention -clients 10,x",
-		`"0" is not a number from 1 to 1000000`:                   "-scenario contention -clients 0",
-		`"-5" is not a number from 0 to 1000000`:                  "-scenario fleet -capacity -5",
-		"-capacity takes one number for -scenario amplification":  "-scenario amplification -capacity 25,50",
-		"-clients takes one number for -scenario outage":          "-scenario outage -clients 10,20",
-		"-closed is for outage, not for -scenario blip":           "-scenario blip -closed",
-		`"1.5" is not a number from 0.01 to 1`:                    "-scenario blip -load 1.5",
-		`"NaN" is not a number from 0 to 1`:                       "-scenario amplification -rates NaN",
-		"-duration -5ms is below zero":                            "-scenario outage -duration -5ms",
-		"not above zero":                                          "-scenario blip -queue -5s",
-		"-runs, -per-process and -per-second must be above zero":  "-scenario contention -runs 0",
-		"-retries at most 1000":                                   "-scenario blip -retries 1001",
-		"-layers at most 10":                                      "-scenario amplification -layers 11",
-		"-runs 1000001 is too large":                              "-scenario contention -runs 1000001",
-		"-restart 5ns is too large or too small":                  "-scenario blip -restart 5ns",
-		"-answer 2562047h0m0s is too large":                       "-scenario outage -answer 2562047h",
-		"-per-second +Inf is too large":                           "-scenario amplification -per-second Inf",
-		"-per-second must be above zero, -layers":                 "-scenario amplification -per-second NaN",
-		"-csv is for contention, fleet, not for -scenario":        "-scenario outage -csv",
-		"-svg needs at least two numbers of clients or processes": "-scenario contention -clients 10 -svg x.svg",
-		"fleet, not for -scenario retry-after":                    "-scenario retry-after -svg x.svg",
+		"flag provided but not defined: -nosuch":          "-nosuch",
+		`invalid value "few" for flag -runs`:              "-runs few",
+		`unexpected argument "extra"`:                     "extra",
+		`-scenario "flood" is not contention, outage`:     "-scenario flood",
+		`-shape "round" is not arrivals, batch`:           "-scenario programs -shape round",
+		`"x" is not a number from 1 to 1000000`:           "-scenario contention -clients 10,x",
+		`"0" is not a number from 1 to 1000000`:           "-scenario contention -clients 0",
+		`"-5" is not a number from 0 to 1000000`:          "-scenario fleet -capacity -5",
+		"-clients takes one number for -scenario outage":  "-scenario outage -clients 10,20",
+		"-per-process is for outage, not for":             "-scenario blip -per-process 3",
+		`"1.5" is not a number from 0.01 to 1`:            "-scenario blip -load 1.5",
+		`"NaN" is not a number from 0 to 1`:               "-scenario amplification -rates NaN",
+		"-duration -5ms is below zero":                    "-scenario outage -duration -5ms",
+		"-refusal -1 is below zero":                       "-scenario outage -refusal -1",
+		"-failing 2 is too large":                         "-scenario blip -failing 2",
+		"not above zero":                                  "-scenario blip -queue -5s",
+		"-per-process and -per-second must be above zero": "-scenario contention -runs 0",
+		"-runs 1000001 is too large":                      "-scenario contention -runs 1000001",
+		"-restart 5ns is too large or too small":          "-scenario blip -restart 5ns",
+		"-per-second +Inf is too large":                   "-scenario amplification -per-second Inf",
+		"-rate at least 1":                                "-scenario law -rate 0.1",
+		"-csv is for contention, fleet, not for":          "-scenario outage -csv",
+		"-svg is for outage, blip, not for -scenario":     "-scenario retry-after -svg x.svg",
 	} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, 2, run(strings.Fields(args), &stdout, &stderr), args)
@@ -66,12 +70,11 @@ func output(t *testing.T, args string, more ...string) string {
 
 var raceDetector bool
 
-// manyOperations skips a test under the race detector, which needs memory for each coroutine and does
-// not give it back: these tests take 0.1 GB without it, and 13 GB with it.
+// manyOperations skips a test under the race detector, with which it takes a minute.
 func manyOperations(t *testing.T) {
 	t.Helper()
 	if raceDetector {
-		t.Skip("too many coroutines for the race detector")
+		t.Skip("too slow with the race detector")
 	}
 }
 
@@ -90,30 +93,24 @@ func TestOutput(t *testing.T) {
 	for args, want := range map[string]string{
 		"-scenario contention -clients 10,20 -runs 1":                              `(?m)^calls by clients +10 +20$`,
 		"-scenario contention -clients 10 -runs 2 -csv":                            `^clients,time,calls,algorithm\n10,\d+,\d+\.\d,None\n`,
-		"-scenario outage -clients 100 -after 1m":                                  `(?m)^WithBudgetWait +\d`,
+		"-scenario outage -clients 100 -after 1m -refusal 0.3":                     `(?ms)takes 0\.3 of the work.*^WithBudgetWait +\d`,
 		"-scenario amplification -rates 0.3":                                       `(?m)^0\.3 +1\.000 +1\.4\d\d +1\.4\d\d +1\.1\d\d +30\.\d\d % `,
-		"-scenario blip -load 0.1 -retries 1":                                      `(?m)^no retries +\d+ s +\d\.\d %$`,
-		"-scenario fleet -processes 1 -capacity 50 -load 0.8":                      `(?m)^1 +50 +0\.8 +\d+ +[01]\.\d{3}$`,
+		"-scenario blip -load 0.1,0.2 -retries 1 -after 10s":                       `(?m)^no retries +\d+ s +\d+\.\d % +\d+ s +\d+\.\d %$`,
+		"-scenario blip -load 0.6 -after 1m -seeds 3":                              `(?m)^no retries +\d+–\d+ s +\d+\.\d–\d+\.\d %$`,
+		"-scenario fleet -processes 1 -capacity 50 -load 0.3":                      `(?m)^1 +50 +0\.3 +\d+ +[01]\.\d{3}$`,
 		"-scenario fleet -processes 3 -capacity 0 -csv -duration 2s -load 0.1,0.2": `\n3,0,0\.1,\d+,[01]\.\d{3}\n3,0,0\.2,`,
 		"-scenario retry-after -clients 2000 -interval 2s":                         `(?m)^FullJitter from 2 s +\d+ `,
+		"-scenario programs -shape batch -size 20 -duration 1s -after 30s":         `(?m)^no limit of time from 20s +20 +\d+ s +0\.0 % +\d+s +2\.\d\d$`,
 	} {
 		require.Regexp(t, want, output(t, args), args)
-	}
-}
-
-// Each jitter of the library has its name and its colour.
-func TestStrategyNames(t *testing.T) {
-	for j := backoff.ProportionalJitter; !strings.HasPrefix(j.String(), "Jitter("); j++ {
-		require.Contains(t, colours, j.String())
 	}
 }
 
 func TestWriteErrors(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	file := filepath.Join(t.TempDir(), "no", "such", "directory.svg")
-	require.Equal(t, 1, run([]string{"-scenario", "contention", "-runs", "1", "-svg", file}, &stdout, &stderr))
+	require.Equal(t, 1, run([]string{"-scenario", "outage", "-clients", "10", "-after", "1s", "-svg", file}, &stdout, &stderr))
 	require.Contains(t, stderr.String(), "herd: open "+file)
-	require.Empty(t, stdout.String(), "it is found before the simulation")
 
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

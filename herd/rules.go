@@ -10,35 +10,40 @@ import (
 	"example.com/backoff"
 )
 
-// The parameters of the lasting failures.
-const (
-	failingRate = 240.0 // operations per second, as in the blip at 80 % load
-	failingFor  = 3 * time.Minute
-)
+// rule decides in a process which retries are made. Each is written after its definition. A function that is
+// not set decides nothing.
+type rule struct {
+	send  func(*tries) bool        // whether an attempt is made
+	ended func(*tries, error)      // how an attempt has ended
+	retry func(*tries, error) bool // whether an attempt that has failed is followed by another
+}
 
-func failureRates() []float64 { return []float64{0.1, 0.3, 0.5} }
-
-// rule decides in a process which retries are made. Each is written after its definition.
-type rule interface {
-	send(retry bool) bool        // whether an attempt is made
-	ended(retry bool, err error) // how an attempt has ended
-	retry() bool                 // whether an attempt that has failed is followed by another
+// tries is what a rule knows of an operation.
+type tries struct {
+	retrying bool
+	paid     int // for the last retry
 }
 
 // ruleBackOff asks a rule before each retry that its policy would make.
 type ruleBackOff struct {
 	backoff.BackOff
-	rule     rule
-	retrying bool
+	rule
+	tries
+	err error
 }
 
 func (b *ruleBackOff) Unwrap() backoff.BackOff { return b.BackOff }
 
-func (b *ruleBackOff) Observe(err error) { b.rule.ended(b.retrying, err) }
+func (b *ruleBackOff) Observe(err error) {
+	b.err = err
+	if b.ended != nil {
+		b.ended(&b.tries, err)
+	}
+}
 
 func (b *ruleBackOff) NextBackOff() time.Duration {
 	wait := b.BackOff.NextBackOff()
-	if wait >= 0 && !b.rule.retry() {
+	if wait >= 0 && b.retry != nil && !b.retry(&b.tries, b.err) {
 		return backoff.Stop
 	}
 	b.retrying = true
@@ -53,176 +58,222 @@ func following(newRule func(*simClock, *rand.Rand) rule) processFunc {
 	}
 }
 
+// aws is the retry quota of the AWS SDKs (docs.aws.amazon.com/sdkref, "Retry behavior"): a success after a
+// retry gives back what that retry took, and one at the first attempt gives one token. In the standard
+// mode a retry takes 5, and 10 after a timeout (that of Go took 5, that of JavaScript always 10). In the mode
+// that was announced in May 2026 it takes 14, and 5 after throttling.
+func aws(usual, timeout, throttled int) rule {
+	tokens := 500
+	return rule{
+		ended: func(t *tries, err error) {
+			if err == nil {
+				tokens = min(500, tokens+max(1, t.paid))
+			}
+		},
+		retry: func(t *tries, err error) bool {
+			t.paid = usual
+			switch err {
+			case errTimeout:
+				t.paid = timeout
+			case errRefused:
+				t.paid = throttled
+			}
+			if tokens < t.paid {
+				return false
+			}
+			tokens -= t.paid
+			return true
+		},
+	}
+}
+
+func awsStandard(*simClock, *rand.Rand) rule  { return aws(5, 10, 5) }
+func awsAnnounced(*simClock, *rand.Rand) rule { return aws(14, 14, 5) }
+
 // grpc is the throttling of gRPC's proposal A6 (github.com/grpc/proposal, A6-client-retries.md), with
-// the maxTokens and tokenRatio of its example: a failure takes one token, a success puts in a tenth,
-// and retries are made while more than half of the tokens are there.
-type grpc struct{ tokens float64 }
-
-func (g *grpc) send(bool) bool { return true }
-
-func (g *grpc) ended(_ bool, err error) {
-	if err == nil {
-		g.tokens = min(10, g.tokens+0.1)
-	} else {
-		g.tokens = max(0, g.tokens-1)
+// the maxTokens of its example: a failure takes one token, a success puts in the ratio, and retries are
+// made while more than half of the tokens are there.
+func grpc(ratio float64) rule {
+	tokens := 10.0
+	return rule{
+		ended: func(_ *tries, err error) {
+			if err == nil {
+				tokens = min(10, tokens+ratio)
+			} else {
+				tokens = max(0, tokens-1)
+			}
+		},
+		retry: func(*tries, error) bool { return tokens > 5 },
 	}
 }
 
-func (g *grpc) retry() bool { return g.tokens > 5 }
-
-// finagle is Finagle's RetryBudget with its defaults (com.twitter.finagle.service.RetryBudget): each
-// operation puts in one token, a retry takes five, what is more than ten seconds old is forgotten, and
-// 500 are there in any case: ten retries a second.
-type finagle struct{ tokens sliding }
-
-func (f *finagle) send(retry bool) bool {
-	if !retry {
-		f.tokens.add(1)
-	}
-	return true
-}
-
-func (f *finagle) ended(bool, error) {}
-
-func (f *finagle) retry() bool {
-	if f.tokens.sum() < 5-500 {
-		return false
-	}
-	f.tokens.add(-5)
-	return true
-}
-
-// envoy is Envoy's retry_budget with its defaults (envoy.config.cluster.v3.CircuitBreakers): the
-// retries that wait or are on their way may be a fifth of the requests on their way, and three in any
-// case.
-type envoy struct{ active, retries int }
-
-func (e *envoy) send(bool) bool {
-	e.active++
-	return true
-}
-
-func (e *envoy) ended(retry bool, _ error) {
-	e.active--
-	if retry {
-		e.retries--
+// fifth lets one retry be made for five operations of the last ten seconds, and a reserve. With a reserve of
+// ten retries a second it is the RetryBudget of Finagle (com.twitter.finagle.service.RetryBudget) and the
+// TpsBudget of tower with their defaults. Envoy's budget_interval (github.com/envoyproxy/envoy, pull
+// request 44147) and the Gateway API's RetryConstraint are of this kind too.
+func fifth(clock *simClock, reserve int) rule {
+	tokens := &sliding{clock: clock, seconds: 10}
+	return rule{
+		send: func(t *tries) bool {
+			if !t.retrying {
+				tokens.add(1)
+			}
+			return true
+		},
+		retry: func(*tries, error) bool {
+			if tokens.sum() < 5-5*reserve {
+				return false
+			}
+			tokens.add(-5)
+			return true
+		},
 	}
 }
 
-func (e *envoy) retry() bool {
-	if e.retries >= max(3, e.active/5) {
-		return false
-	}
-	e.retries++
-	return true
-}
-
-// sre is the adaptive throttling of "Handling Overload" (Site Reliability Engineering, O'Reilly 2016,
-// equation 21-1) with its K = 2 and two minutes. It drops attempts before they are sent, first ones
-// too; a dropped attempt ends its operation.
-type sre struct {
-	random            *rand.Rand
-	requests, accepts sliding
-}
-
-func (s *sre) send(bool) bool {
-	requests, accepts := float64(s.requests.sum()), float64(s.accepts.sum())
-	s.requests.add(1)
-	return s.random.Float64() >= (requests-2*accepts)/(requests+1)
-}
-
-func (s *sre) ended(_ bool, err error) {
-	if err == nil {
-		s.accepts.add(1)
+// envoy is Envoy's retry_budget, which it has if configured, with the defaults of its fields
+// (envoy.config.cluster.v3.CircuitBreakers): the retries that wait or are on their way may be a fifth of the
+// requests on their way, and three in any case.
+func envoy(*simClock, *rand.Rand) rule {
+	active, retries := 0, 0
+	return rule{
+		send: func(*tries) bool {
+			active++
+			return true
+		},
+		ended: func(t *tries, _ error) {
+			active--
+			if t.retrying {
+				retries--
+			}
+		},
+		retry: func(*tries, error) bool {
+			if retries >= max(3, active/5) {
+				return false
+			}
+			retries++
+			return true
+		},
 	}
 }
 
-func (s *sre) retry() bool { return true }
+// sreRetries is the rule for retries in "Handling Overload" (Site Reliability Engineering, O'Reilly 2016,
+// chapter 21): less than a tenth of a client's requests may be retries, and an operation has three
+// attempts. The book names no time; these are the two minutes of its throttling.
+func sreRetries(clock *simClock, _ *rand.Rand) rule {
+	requests, retries := &sliding{clock: clock, seconds: 120}, &sliding{clock: clock, seconds: 120}
+	return rule{
+		send: func(t *tries) bool {
+			requests.add(1)
+			if t.retrying {
+				retries.add(1)
+			}
+			return true
+		},
+		retry: func(*tries, error) bool { return 10*retries.sum() < requests.sum() },
+	}
+}
+
+// sreThrottling is the adaptive throttling of the same chapter (equation 21-1), with its K = 2 and two
+// minutes. It drops attempts before they are sent, first ones too; a dropped attempt ends its operation.
+// Accepted is what the service took, whether or not it succeeded.
+func sreThrottling(clock *simClock, random *rand.Rand) rule {
+	requests, accepts := &sliding{clock: clock, seconds: 120}, &sliding{clock: clock, seconds: 120}
+	return rule{
+		send: func(*tries) bool {
+			sent, accepted := float64(requests.sum()), float64(accepts.sum())
+			requests.add(1)
+			return random.Float64() >= (sent-2*accepted)/(sent+1)
+		},
+		ended: func(_ *tries, err error) {
+			if err == nil || err == errFailed {
+				accepts.add(1)
+			}
+		},
+	}
+}
 
 // sliding is a sum over the last seconds.
 type sliding struct {
-	clock   *simClock
-	seconds int
-	counts
+	clock        *simClock
+	seconds      int
+	each         counts
+	first, total int // the first second that counts, and the sum from there on
 }
 
-func (s *sliding) add(n int) { s.counts.add(s.clock.second(), n) }
+func (s *sliding) add(n int) {
+	s.each.add(s.clock.second(), n)
+	s.total += n
+}
 
 func (s *sliding) sum() int {
-	next := s.clock.second() + 1
-	return s.counts.sum(max(0, next-s.seconds), next)
+	for ; s.first <= s.clock.second()-s.seconds; s.first++ {
+		s.total -= s.each.sum(s.first, s.first+1)
+	}
+	return s.total
 }
 
 func ruleStrategies(retries int) []strategy {
-	policy := jittered(retries, backoff.FullJitter)
+	policy, two := jittered(retries, backoff.FullJitter), jittered(2, backoff.FullJitter)
+	follow := func(name string, policy policyFunc, newRule func(*simClock, *rand.Rand) rule) strategy {
+		return strategy{name, policy, following(newRule)}
+	}
 	return []strategy{
-		{name: noRetries, policy: never},
+		{name: noRetries, policy: noRetry},
 		{name: noBudget, policy: policy},
-		{name: "AWS at cost 5", policy: policy, process: budget(500, 5, backoff.WithBudget)},
-		{name: "AWS at cost 14", policy: policy, process: budget(500, 14, backoff.WithBudget)},
-		{name: "gRPC", policy: policy, process: following(func(*simClock, *rand.Rand) rule { return &grpc{10} })},
-		{name: "Finagle", policy: policy, process: following(func(c *simClock, _ *rand.Rand) rule {
-			return &finagle{sliding{clock: c, seconds: 10}}
-		})},
-		{name: "Envoy", policy: policy, process: following(func(*simClock, *rand.Rand) rule { return &envoy{} })},
-		{name: "SRE book", policy: policy, process: following(func(c *simClock, r *rand.Rand) rule {
-			return &sre{r, sliding{clock: c, seconds: 120}, sliding{clock: c, seconds: 120}}
-		})},
-		{name: withBudget, policy: policy, process: budget(0, 0, backoff.WithBudget)},
+		follow(awsRule, two, awsStandard),
+		follow("AWS announced", two, awsAnnounced),
+		follow("gRPC ratio 0.1", policy, func(*simClock, *rand.Rand) rule { return grpc(0.1) }),
+		follow("gRPC ratio 1", policy, func(*simClock, *rand.Rand) rule { return grpc(1) }),
+		follow("Finagle and tower", policy, func(c *simClock, _ *rand.Rand) rule { return fifth(c, 100) }),
+		follow("a fifth over 10 s", policy, func(c *simClock, _ *rand.Rand) rule { return fifth(c, 0) }),
+		follow("Envoy in flight", policy, envoy),
+		follow("SRE book retries", two, sreRetries),
+		follow("SRE book throttling", policy, sreThrottling),
+		{name: withBudget, policy: policy, process: budget(0, 0, 0, backoff.WithBudget)},
 	}
 }
 
 // rules are the results of all strategies for each number of processes, and for each failure rate.
 type rules struct {
 	strategies      int
-	load            float64
-	blips, failures []*blip
+	blips, failures []trial
 }
 
 func runRules(c config) rules {
-	strategies, processes := ruleStrategies(c.retries), c.processes.or(10, 100, 1000)
-	n := len(strategies)
-	all := rules{n, c.loads.or(0.8)[0], make([]*blip, n*len(processes)), make([]*blip, n*len(failureRates()))}
-	parallel(len(all.blips)+len(all.failures), func(i int) {
-		s := strategies[i%n]
-		if i < len(all.blips) {
-			all.blips[i] = simulateBlip(s, c, processes[i/n], all.load)
-		} else {
-			i -= len(all.blips)
-			all.failures[i] = simulateFailures(s, failureRates()[i/n], c)
-		}
-	})
-	return all
+	strategies := ruleStrategies(c.retries)
+	var blips, failures []plan
+	for _, processes := range c.processes.or(10, 100, 1000) {
+		p := c.blip(c.loads.or(0.8)[0])
+		p.processes = processes
+		blips = append(blips, p)
+	}
+	for _, rate := range []float64{0.1, 0.3, 0.5} {
+		failures = append(failures, c.failures(rate))
+	}
+	return rules{len(strategies), c.try(strategies, blips...), c.try(strategies, failures...)}
 }
 
-// simulateFailures has attempts fail at a rate, independently of all others, in ten processes.
-func simulateFailures(s strategy, rate float64, set config) *blip {
-	c := newCrowd(s, blipProcesses, set.seed)
-	c.serve = func(*operation) (time.Duration, error) {
-		if c.random.Float64() < rate {
-			return set.answer, errFailed
-		}
-		return set.answer, nil
-	}
-	arrivals := rand.New(rand.NewPCG(set.seed, 0))
-	c.arrivals(arrivals, failingRate, failingFor, func() { c.begin(arrivals.IntN(blipProcesses), nil) })
-	c.runUntil(2 * failingFor)
-	return &blip{strategy: s, history: &c.history}
+// failures is a plan in which attempts fail at a rate, independently of all others, for three minutes. The
+// service has all the capacity that it needs.
+func (c config) failures(rate float64) plan {
+	p := c.plan
+	p.processes, p.rate, p.load = 10, 100*serviceRate, 0.008 // as many operations as in the blip at 80 %
+	p.queue, p.failing, p.duration, p.after = noQueue, rate, 0, 3*time.Minute
+	return p
 }
 
 func (all rules) table(w io.Writer) {
-	fmt.Fprintf(w, "Rules: the blip at %.0f %% load, by the number of processes: when the service recovers, and what is lost\n\n", all.load*100)
+	p := all.blips[0].plan
+	fmt.Fprintf(w, "Rules: the blip at %.0f %% load, by the number of processes: when the service recovers, and what is lost\n%s\n\n", p.load*100, p.described())
 	head := []string{""}
 	for i := 0; i < len(all.blips); i += all.strategies {
 		head = append(head, strconv.Itoa(all.blips[i].processes), "lost")
 	}
-	writeStrategies(w, [][]string{head}, all.strategies, all.blips, (*blip).cells)
+	writeStrategies(w, [][]string{head}, all.strategies, all.blips, trial.blipCells)
 	fmt.Fprintf(w, "Lasting failures, by their rate: requests for each operation, and operations that fail\n\n")
 	head = []string{""}
-	for _, rate := range failureRates() {
-		head = append(head, fmt.Sprintf("%g", rate), "lost")
+	for i := 0; i < len(all.failures); i += all.strategies {
+		head = append(head, fmt.Sprintf("%g", all.failures[i].failing), "lost")
 	}
-	writeStrategies(w, [][]string{head}, all.strategies, all.failures, func(b *blip) []string {
-		return []string{fmt.Sprintf("%.2f", b.each()), fmt.Sprintf("%.1f %%", b.lostShare())}
-	})
+	writeStrategies(w, [][]string{head}, all.strategies, all.failures, func(t trial) []string { return []string{t.each(), t.lost()} })
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -10,61 +9,81 @@ import (
 
 func TestRules(t *testing.T) {
 	clock := &simClock{}
-	g := &grpc{10}
-	for range 4 {
-		g.ended(false, errFailed)
-		require.True(t, g.retry())
-	}
-	g.ended(false, errFailed)
-	require.False(t, g.retry(), "half of the tokens are left")
-
-	f := &finagle{sliding{clock: clock, seconds: 10}}
-	made := func() (n int) {
-		for f.retry() {
+	made := func(r rule, failed error) (n int) {
+		for r.retry(&tries{}, failed) {
 			n++
 		}
 		return n
 	}
-	require.Equal(t, 100, made(), "ten a second for ten seconds")
-	for range 50 {
-		f.send(false)
-	}
-	require.Equal(t, 10, made(), "a fifth of the operations")
-	clock.now = 10 * time.Second
-	require.Equal(t, 100, made(), "all is forgotten")
 
-	e := &envoy{active: 10}
-	for range 3 {
-		require.True(t, e.retry())
+	a := awsStandard(nil, nil)
+	require.Equal(t, 50, made(a, errTimeout))
+	one := tries{paid: 10}
+	a.ended(&one, nil)
+	require.Equal(t, 2, made(a, errDown), "a success gives back what its retry took")
+	require.Equal(t, 35, made(awsAnnounced(nil, nil), errDown))
+
+	g := grpc(0.1)
+	for range 4 {
+		g.ended(nil, errFailed)
+		require.True(t, g.retry(nil, errFailed))
 	}
-	require.False(t, e.retry())
-	e.active = 20
-	require.True(t, e.retry(), "a fifth of the active ones")
-	e.ended(true, errFailed)
-	require.Equal(t, envoy{19, 3}, *e)
+	g.ended(nil, errFailed)
+	require.False(t, g.retry(nil, errFailed), "half of the tokens are left")
+
+	f := fifth(clock, 100)
+	require.Equal(t, 100, made(f, errFailed), "ten a second for ten seconds")
+	for range 50 {
+		f.send(&tries{})
+	}
+	require.Equal(t, 10, made(f, errFailed), "a fifth of the operations")
+	clock.now = 10 * time.Second
+	require.Equal(t, 100, made(f, errFailed), "all is forgotten")
+	require.Zero(t, made(fifth(clock, 0), errFailed))
+
+	e := envoy(nil, nil)
+	for range 10 {
+		e.send(&tries{})
+	}
+	require.Equal(t, 3, made(e, errFailed))
+	for range 10 {
+		e.send(&tries{})
+	}
+	require.Equal(t, 1, made(e, errFailed), "a fifth of the active ones")
+	e.ended(&tries{retrying: true}, errFailed)
+	require.Zero(t, made(e, errFailed), "there are 19, and three retries")
+
+	s := sreRetries(clock, nil)
+	for range 10 {
+		s.send(&tries{})
+	}
+	require.True(t, s.retry(nil, nil))
+	s.send(&tries{retrying: true})
+	require.True(t, s.retry(nil, nil), "1 of 11")
+	s.send(&tries{retrying: true})
+	require.False(t, s.retry(nil, nil), "2 of 12")
 }
 
 func TestRulesOutcome(t *testing.T) {
 	manyOperations(t)
 	c := settings(t, "-scenario rules")
-	c.after = time.Minute
+	p := c.blip(0.8)
+	p.processes, p.after = 100, time.Minute
 	for _, s := range ruleStrategies(c.retries) {
-		b := simulateBlip(s, c, 100, 0.8)
-		after, ok := b.recovered()
+		after := play(s, p).recovered()
 		switch s.name {
-		case noBudget, "Finagle", "Envoy", "SRE book":
-			require.False(t, ok, s.name)
-		case "gRPC":
-			require.Less(t, after, 50)
-			failing := simulateFailures(s, 0.1, c)
-			require.InDelta(t, 8, failing.lostShare(), 2)
-			var table strings.Builder
-			rules{1, 0.8, []*blip{b}, []*blip{failing, failing, failing}}.table(&table)
-			require.Regexp(t, `(?m)^ +100 +lost\ngRPC +\d+ s +\d+\.\d %$`, table.String())
-			require.Regexp(t, `(?m)^ +0\.1 +lost +0\.3 +lost +0\.5 +lost\ngRPC +1\.0`, table.String())
-		case withBudget:
-			require.Less(t, after, 50)
-			require.Less(t, simulateFailures(s, 0.1, c).lostShare(), 0.1)
+		case noRetries, "gRPC ratio 0.1", "gRPC ratio 1", withBudget:
+			require.Less(t, after, 50.0, s.name)
+		default:
+			require.Greater(t, after, 60.0, s.name)
+		}
+		lasting := c.failures(0.1)
+		lasting.after = 20 * time.Second
+		failing := play(s, lasting).lostShare()
+		if s.name == "gRPC ratio 0.1" || s.name == noRetries {
+			require.Greater(t, failing, 5.0, s.name)
+		} else {
+			require.Less(t, failing, 2.0, s.name)
 		}
 	}
 }

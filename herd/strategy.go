@@ -11,36 +11,21 @@ import (
 const (
 	noRetries    = "no retries"
 	zeroBackOff  = "ZeroBackOff"
-	noJitter     = "NoJitter"
 	proportional = "ProportionalJitter" // that of the library's default policy
 	fullJitter   = "FullJitter"
-	equalJitter  = "EqualJitter"
-	decorrelated = "DecorrelatedJitter"
-	additive     = "AdditiveJitter"
 	withBudget   = "WithBudget"
 	withWait     = "WithBudgetWait"
 	fixed500     = "Capacity 500"
 	cost14       = "RetryCost 14"
 	noBudget     = "no budget"
 	first20      = "InitialInterval 20 s"
+	noLimit      = "no limit of time"
+	awsRule      = "AWS standard"
 )
 
 // colours holds the colour of each strategy in charts, by its name in their style.
 var colours = map[string]string{
-	noRetries:    "grey",
-	zeroBackOff:  "red",
-	noJitter:     "blue",
-	proportional: "orange",
-	fullJitter:   "green",
-	equalJitter:  "purple",
-	decorrelated: "teal",
-	additive:     "pink",
-	withBudget:   "olive",
-	withWait:     "teal",
-	fixed500:     "red",
-	cost14:       "purple",
-	noBudget:     "red",
-	first20:      "blue",
+	noRetries: "grey", proportional: "orange", fullJitter: "green", withBudget: "olive", withWait: "teal", fixed500: "red", first20: "blue",
 }
 
 // strategy is a way to retry.
@@ -50,6 +35,14 @@ type strategy struct {
 	// process returns what the operations of a process share, and puts around their policies. Nil
 	// means nothing.
 	process processFunc
+}
+
+// start starts a process.
+func (s strategy) start(clock *simClock, random *rand.Rand) decorator {
+	if s.process == nil {
+		return func(b backoff.BackOff) backoff.BackOff { return b }
+	}
+	return s.process(clock, random)
 }
 
 // label returns the name, and marks that of the library's default policy.
@@ -81,8 +74,8 @@ func exponential(opts ...backoff.ExponentialBackOffOpts) policyFunc {
 	}
 }
 
-// never returns a policy that does not retry.
-func never(backoff.Clock, *rand.Rand) backoff.BackOff { return &backoff.StopBackOff{} }
+// noRetry returns a policy that does not retry.
+func noRetry(backoff.Clock, *rand.Rand) backoff.BackOff { return &backoff.StopBackOff{} }
 
 // immediate returns a policy that retries without waits.
 func immediate(backoff.Clock, *rand.Rand) backoff.BackOff { return &backoff.ZeroBackOff{} }
@@ -100,9 +93,14 @@ func jittered(retries int, jitter backoff.Jitter) policyFunc {
 }
 
 // budget returns processes that have a budget each, and its decorator.
-func budget(capacity, cost int, with func(backoff.BackOff, *backoff.Budget) backoff.BackOff) processFunc {
+func budget(capacity, cost, refund int, with func(backoff.BackOff, *backoff.Budget) backoff.BackOff) processFunc {
 	return func(clock *simClock, _ *rand.Rand) decorator {
-		shared := &backoff.Budget{Capacity: capacity, RetryCost: cost, Clock: clock}
+		shared := &backoff.Budget{Capacity: capacity, RetryCost: cost, SuccessRefund: refund, Clock: clock}
 		return func(b backoff.BackOff) backoff.BackOff { return with(b, shared) }
 	}
+}
+
+// waiting returns a strategy whose retries wait for their turn, without a limit of time.
+func waiting(name string, refund int) strategy {
+	return strategy{name, exponential(backoff.WithMaxElapsedTime(0)), budget(0, 0, refund, backoff.WithBudgetWait)}
 }
