@@ -140,11 +140,3 @@ func (b *LinearBackOff) NextBackOff() time.Duration {
 	b.last += min(b.Interval, longest-b.last)
 	return b.last
 }
-
-// orDefault returns b, or the default policy if b is nil.
-func orDefault(b BackOff) BackOff {
-	if b == nil {
-		return NewExponentialBackOff()
-	}
-	return b
-}

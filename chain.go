@@ -40,6 +40,14 @@ func chain(b BackOff) iter.Seq[BackOff] {
 	}
 }
 
+// orDefault returns b, or the default policy if b is nil.
+func orDefault(b BackOff) BackOff {
+	if b == nil {
+		return NewExponentialBackOff()
+	}
+	return b
+}
+
 // participant is a policy of this package that remembers something for a retry, or that limits time.
 type participant interface {
 	// prepare is called after a failed attempt, before each NextBackOff. The loop will wait for at
