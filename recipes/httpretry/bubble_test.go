@@ -46,13 +46,26 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
+// only returns the protocols of a side that has HTTP/1 or HTTP/2 alone, without TLS.
+func only(major int) *http.Protocols {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(major == 1)
+	protocols.SetUnencryptedHTTP2(major == 2)
+	return protocols
+}
+
 // bubble calls f in simulated time, with a client of a server that runs handler.
 func bubble(t *testing.T, transport *httpretry.Transport, handler http.HandlerFunc, f func(t *testing.T, client *http.Client)) {
+	bubbleOver(t, 1, transport, handler, f)
+}
+
+// bubbleOver is bubble over HTTP/1 or HTTP/2.
+func bubbleOver(t *testing.T, major int, transport *httpretry.Transport, handler http.HandlerFunc, f func(t *testing.T, client *http.Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		listener := make(pipes)
-		server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
+		server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0), Protocols: only(major)}
 		go server.Serve(listener)
-		transport.Base = &http.Transport{DialContext: listener.dial}
+		transport.Base = &http.Transport{DialContext: listener.dial, Protocols: only(major)}
 		client := &http.Client{Transport: transport}
 		f(t, client)
 		client.CloseIdleConnections()
@@ -138,49 +151,6 @@ func TestSlowBody(t *testing.T) {
 	})
 }
 
-// Over HTTP/2 a response may end while the request's body is being written. What is left is still sent,
-// but not if the request is sent again, or if the base does not say what it does.
-func TestEarlyResponse(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		status int
-		tries  int // of the base
-		sent   bool
-	}{
-		{"sent", 200, 1, true},
-		{"sent twice by the base", 200, 2, true},
-		{"retried", 503, 1, false},
-		{"no trace", 200, 0, false},
-	} {
-		for _, answer := range []string{"", "answer"} {
-			var trace *httptrace.ClientTrace
-			var attempt context.Context
-			transport := httpretry.Transport{Policy: func() backoff.BackOff { return &backoff.StopBackOff{} }, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-				attempt, trace = r.Context(), httptrace.ContextClientTrace(r.Context())
-				for try := range test.tries {
-					if try > 0 {
-						trace.WroteRequest(httptrace.WroteRequestInfo{Err: io.ErrClosedPipe})
-					}
-					trace.GotConn(httptrace.GotConnInfo{})
-				}
-				response := &http.Response{StatusCode: test.status, Body: http.NoBody}
-				if answer != "" {
-					response.Body = io.NopCloser(strings.NewReader(answer))
-				}
-				return response, nil
-			})}
-			response, err := transport.RoundTrip(newRequest(t, "PUT", "http://localhost", "body"))
-			require.NoError(t, err)
-			_, err = io.ReadAll(response.Body)
-			require.NoError(t, err)
-			require.NoError(t, response.Body.Close())
-			require.Equal(t, test.sent, attempt.Err() == nil, test.name)
-			trace.WroteRequest(httptrace.WroteRequestInfo{})
-			require.ErrorIs(t, attempt.Err(), context.Canceled)
-		}
-	}
-}
-
 // A caller's own trace is called for each attempt.
 func TestTrace(t *testing.T) {
 	s := newScript(t, nil, 503)
@@ -191,22 +161,6 @@ func TestTrace(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.EqualValues(t, 4, written.Load())
-}
-
-// A response is closed even if a function of the transport's panics.
-func TestPanic(t *testing.T) {
-	var closed atomic.Bool
-	base := baseFunc(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 503, Body: closing{&closed}}, nil
-	})
-	bug := func() backoff.BackOff { return backoff.WithRetryIf(nil, func(error) bool { panic("bug") }) }
-	done := func(*http.Request, int, error) { panic("bug") }
-	stop := func() backoff.BackOff { return &backoff.StopBackOff{} }
-	for _, transport := range []*httpretry.Transport{{Base: base, Policy: bug}, {Base: base, Policy: stop, Done: done}} {
-		closed.Store(false)
-		require.PanicsWithValue(t, "bug", func() { _, _ = transport.RoundTrip(newRequest(t, "GET", "http://localhost", "")) })
-		require.True(t, closed.Load())
-	}
 }
 
 type closing struct{ closed *atomic.Bool }

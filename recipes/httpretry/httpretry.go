@@ -8,16 +8,17 @@
 // An attempt is followed by another, as long as the policy, the budget and the request's context allow
 // it, if it brought
 //   - a status of [backoff.RetryableStatus], or any from 400 on with "X-Should-Retry: true", but
-//     none with "X-Should-Retry: false" or a Retry-After above MaxRetryAfter;
+//     none with "X-Should-Retry: false";
 //   - no response within AttemptTimeout;
 //   - an error, unless it will be the same next time: a certificate that is not accepted, a TLS
 //     handshake refused by the server, plain HTTP in answer to TLS, an unknown host name, an invalid
 //     port. (A request that net/http refuses to send, say for an invalid header, is tried again, too.)
 //
 // The wait is at least what the server asks for by Retry-After-Ms, or else by Retry-After. A response
-// that is followed by a retry is dropped, with its cookies. A request whose Cancel channel is closed is
-// not sent again, but only its context also ends a wait. The Timeout of an [http.Client] limits all
-// attempts together, with their waits and the reading of the last body.
+// that asks for more than MaxRetryAfter is returned instead. One that is followed by a retry is dropped,
+// with its cookies. A request whose Cancel channel is closed is not sent again, but only its context
+// also ends a wait. The Timeout of an [http.Client] limits all attempts together, with their waits and
+// the reading of the last body.
 //
 // Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and
 // PingTimeout in the base's [http.HTTP2Config] below AttemptTimeout, so that it is found and replaced.
@@ -36,7 +37,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/backoff"
@@ -51,9 +52,10 @@ type Transport struct {
 	// Transport that takes the place of that one must have a Base.
 	Base http.RoundTripper
 
-	// AttemptTimeout limits the time from the start of an attempt to its response's headers. It does
-	// not limit the reading of the response's body; the request's context and the Timeout of an
-	// [http.Client] do. Zero means 30 s; it must not be negative.
+	// AttemptTimeout limits the time from the start of an attempt to its response's headers. Zero means
+	// 30 s; it must not be negative. It does not limit the reading of the response's body; the request's context and the
+	// Timeout of an [http.Client] do. Over HTTP/2 a response may end before the request's body is sent.
+	// Then the rest may take as long again.
 	AttemptTimeout time.Duration
 
 	// MaxRetryAfter is the longest wait that a server may ask for. A response that asks for more is
@@ -94,15 +96,19 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if t.Policy != nil {
 		policy = t.Policy()
 	}
-	policy = backoff.WithBudget(policy, cmp.Or(t.Budget, &t.own))
 	attempts := 0
-	var last *http.Response          // of the last attempt; nil if it brought none
-	defer func() { discard(last) }() // however the loop ends: a function of t's may panic
+	var last *attempt                 // nil before the first, and during a wait
+	defer func() { last.discard() }() // however the loop ends: a function of t's may panic
 	err := backoff.RetryNotify(func() (err error) {
-		last, err = t.attempt(request, &attempts)
-		return err
-	}, backoff.WithContext(policy, request.Context()), func(err error, wait time.Duration) {
-		discard(last) // before the wait, so that other requests can use the connection
+		last, err = newAttempt(request, attempts > 0, cmp.Or(t.AttemptTimeout, 30*time.Second))
+		if err != nil {
+			return backoff.Permanent(err)
+		}
+		attempts++
+		err = last.send(t.base())
+		return t.check(request, last.response, err)
+	}, backoff.WithContext(backoff.WithBudget(policy, cmp.Or(t.Budget, &t.own)), request.Context()), func(err error, wait time.Duration) {
+		last.discard() // before the wait, so that other requests can use the connection
 		last = nil
 		if t.Notify != nil {
 			t.Notify(request, err, wait)
@@ -112,8 +118,9 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		t.Done(request, attempts, err)
 	}
 	ended := request.Context().Err() // it may have ended after the loop gave up for another reason
-	if last != nil && (ended == nil || !errors.Is(err, ended)) {
-		response := last
+	if last != nil && last.response != nil && (ended == nil || !errors.Is(err, ended)) {
+		response := last.response
+		response.Request = request
 		last = nil
 		return response, nil
 	}
@@ -127,147 +134,165 @@ func (t *Transport) CloseIdleConnections() {
 
 func (t *Transport) base() http.RoundTripper { return cmp.Or(t.Base, http.DefaultTransport) }
 
-// attempt sends request once, and counts it among the attempts. It returns a response and an error if
-// the status is a reason to retry.
-func (t *Transport) attempt(request *http.Request, attempts *int) (*http.Response, error) {
-	if *attempts > 0 && canceled(request) {
-		return nil, backoff.Permanent(errors.New("request canceled before a retry"))
+// attempt is a request that is sent once. Its context lives until the response has ended and, over HTTP/2,
+// the request's body is written, which may be later.
+type attempt struct {
+	request  *http.Request
+	response *http.Response // nil if there is none
+	timeout  time.Duration
+	cancel   context.CancelFunc // ends the context
+	writing  atomic.Bool        // the request's body
+	ended    atomic.Bool        // the response
+}
+
+// newAttempt returns an attempt at request, or an error if it cannot be sent again.
+func newAttempt(request *http.Request, again bool, timeout time.Duration) (*attempt, error) {
+	if again && canceled(request) {
+		return nil, errors.New("request canceled before a retry")
 	}
-	clone, cancel, release, err := cloneOf(request, *attempts > 0)
-	if err != nil {
-		return nil, backoff.Permanent(err)
+	body := request.Body
+	if again && hasBody(request) { // it is repeatable: there is a GetBody
+		var err error
+		if body, err = request.GetBody(); err != nil {
+			return nil, err
+		}
 	}
-	*attempts++
-	timer := time.AfterFunc(cmp.Or(t.AttemptTimeout, 30*time.Second), cancel)
-	response, err := t.base().RoundTrip(clone)
+	ctx, cancel := context.WithCancel(request.Context())
+	a := &attempt{timeout: timeout, cancel: cancel}
+	if hasBody(request) {
+		// A wrapper of the body would know, too, but net/http writes a body that it knows more cheaply.
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			GotConn: func(httptrace.GotConnInfo) { a.writing.Store(true) }, // net/http may send it again by itself
+			WroteRequest: func(httptrace.WroteRequestInfo) {
+				if a.writing.Store(false); a.ended.Load() {
+					cancel()
+				}
+			},
+		})
+	}
+	a.request = request.WithContext(ctx)
+	a.request.Body = body
+	return a, nil
+}
+
+// send sends the request. If it returns nil, a.response has a body.
+func (a *attempt) send(base http.RoundTripper) error {
+	timer := time.AfterFunc(a.timeout, a.cancel)
+	response, err := base.RoundTrip(a.request)
 	timely := timer.Stop()
 	if err == nil && response == nil { // http.Client says the same
-		err = backoff.Permanent(fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", t.base()))
-	}
-	if err == nil && timely {
-		return t.received(response, request, cancel, release)
-	}
-	cancel()
-	if err == nil && response.Body != nil { // the response came too late: its body can no longer be read
-		response.Body.Close()
+		return backoff.Permanent(fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", base))
 	}
 	if !timely {
-		return nil, os.ErrDeadlineExceeded
-	}
-	if canceled(request) || permanent(err) {
-		return nil, backoff.Permanent(err)
-	}
-	return nil, err
-}
-
-// cloneOf returns request with a context that cancel ends. So does release, but not while the request's
-// body is being written. The body is that of request, or another if it has to be sent again.
-func cloneOf(request *http.Request, again bool) (clone *http.Request, cancel, release func(), err error) {
-	ctx, cancel := context.WithCancel(request.Context())
-	if request.Body == nil || request.Body == http.NoBody {
-		return request.WithContext(ctx), cancel, cancel, nil
-	}
-	var mu sync.Mutex
-	var writing, released bool
-	update := func(state *bool, value bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if *state = value; released && !writing {
-			cancel()
+		a.cancel()
+		if err == nil && response.Body != nil { // it came too late: its body can no longer be read
+			response.Body.Close()
 		}
+		return os.ErrDeadlineExceeded
 	}
-	release = func() { update(&released, true) }
-	// A wrapper of the body would know, too, but net/http writes a body that it knows more cheaply.
-	trace := &httptrace.ClientTrace{
-		GotConn:      func(httptrace.GotConnInfo) { update(&writing, true) }, // net/http may send it again by itself
-		WroteRequest: func(httptrace.WroteRequestInfo) { update(&writing, false) },
-	}
-	clone = request.WithContext(httptrace.WithClientTrace(ctx, trace))
-	if again { // request is repeatable: there is a GetBody
-		if clone.Body, err = request.GetBody(); err != nil {
-			cancel()
-		}
-	}
-	return clone, cancel, release, err
-}
-
-// received returns the response, and an error if its status is a reason to retry. It sees to the end of
-// the attempt's context.
-func (t *Transport) received(response *http.Response, request *http.Request, cancel, release func()) (*http.Response, error) {
-	response.Request = request
-	err := t.check(response)
-	end := release // over HTTP/2 a response may end while request's body is being written
 	if err != nil {
-		end = cancel // and is not worth it
+		return err
 	}
+	a.response = response
 	if response.Body == nil || response.Body == http.NoBody { // http.Client accepts nil, too
 		response.Body = http.NoBody
-		end() // not every caller closes what is not there
+		a.end() // not every caller closes what is not there
 	} else {
-		response.Body = &body{response.Body, cancel, end}
+		response.Body = &body{response.Body, a}
 	}
-	return response, err
+	return nil
 }
 
-// check returns an error if the response is a reason to try again.
-func (t *Transport) check(response *http.Response) error {
-	header := response.Header
-	should := header.Get("X-Should-Retry")
-	retryable := backoff.RetryableStatus(response.StatusCode) || should == "true" && response.StatusCode >= 400
-	if !retryable || should == "false" {
-		return nil
+// end says that the response has ended.
+func (a *attempt) end() {
+	a.ended.Store(true)
+	// Over HTTP/1 the end of the response ends the writing, though net/http does not always say so. Over
+	// HTTP/2 net/http goes on, and says nothing if it fails while it writes the header: hence the limit.
+	if a.response.ProtoMajor > 1 && a.writing.Load() {
+		time.AfterFunc(a.timeout, a.cancel)
+		return
 	}
+	a.cancel()
+}
+
+// body is a response's body. A Read that fails or Close ends its attempt.
+type body struct {
+	io.ReadCloser
+	attempt *attempt
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil { // not every caller closes what has ended
+		b.attempt.end()
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	defer b.attempt.end()
+	return b.ReadCloser.Close()
+}
+
+// discard ends a, which may be nil. It reads what is left of the response's body, so that its connection
+// can be used again. If the body is long or slow, a new connection costs less.
+func (a *attempt) discard() {
+	if a == nil {
+		return
+	}
+	if a.response != nil {
+		defer a.response.Body.Close()
+		timer := time.AfterFunc(100*time.Millisecond, a.cancel)
+		io.CopyN(io.Discard, a.response.Body, 64<<10)
+		timer.Stop()
+	}
+	a.cancel() // before Close, which over HTTP/2 otherwise waits for a Read of the request's body
+}
+
+// check returns nil if an attempt's outcome is no reason to try again, and otherwise an error for the loop.
+func (t *Transport) check(request *http.Request, response *http.Response, err error) error {
+	if err != nil && request.Context().Err() != nil {
+		return err // the loop ends, and says why
+	}
+	again := retryable(response, err)
+	if err != nil && (!again || canceled(request)) {
+		return backoff.Permanent(err)
+	} else if err != nil || !again {
+		return err
+	}
+	header := response.Header
 	date, _ := http.ParseTime(header.Get("Date")) // a date in Retry-After is by the server's clock, too
 	wait, _ := backoff.ParseRetryAfter(header.Get("Retry-After"), cmp.Or(date, time.Now()))
 	if ms, _ := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); ms > 0 { // +Inf if out of range
 		wait = time.Duration(min(ms*float64(time.Millisecond), 1<<62))
 	}
 	status := fmt.Sprint(response.StatusCode, " ", http.StatusText(response.StatusCode)) // if the base leaves Status out
-	err := errors.New(cmp.Or(response.Status, status))
+	err = errors.New(cmp.Or(response.Status, status))
 	if wait > cmp.Or(t.MaxRetryAfter, time.Minute) {
 		return backoff.Permanent(err)
 	}
 	return backoff.RetryAfter(err, wait)
 }
 
-// body is a response's body. Its attempt's context lives until it is closed, or read to its end.
-type body struct {
-	io.ReadCloser
-	cancel func()
-	end    func() // after a Read that has failed, or Close
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil { // not every caller closes what has ended
-		b.end()
+// retryable reports whether to try again after an attempt that brought response, or err if response is nil.
+func retryable(response *http.Response, err error) bool {
+	if response == nil {
+		return !permanent(err)
 	}
-	return n, err
-}
-
-func (b *body) Close() error {
-	defer b.end()
-	return b.ReadCloser.Close()
-}
-
-// discard reads what is left of the response's body, so that its connection can be used again. If
-// the body is long or slow, a new connection costs less.
-func discard(response *http.Response) {
-	if response == nil || response.Body == http.NoBody {
-		return
-	}
-	defer response.Body.Close()
-	defer time.AfterFunc(100*time.Millisecond, response.Body.(*body).cancel).Stop()
-	io.CopyN(io.Discard, response.Body, 64<<10)
+	should := response.Header.Get("X-Should-Retry")
+	retryable := backoff.RetryableStatus(response.StatusCode) || should == "true" && response.StatusCode >= 400
+	return retryable && should != "false"
 }
 
 // repeatable reports whether request can be sent again without harm.
 func repeatable(request *http.Request) bool {
 	idempotent := []string{"", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}
 	harmless := slices.Contains(idempotent, request.Method) || request.Header.Get("Idempotency-Key") != ""
-	rewindable := request.Body == nil || request.Body == http.NoBody || request.GetBody != nil
+	rewindable := !hasBody(request) || request.GetBody != nil
 	return harmless && rewindable && request.Header.Get("Upgrade") == ""
 }
+
+func hasBody(request *http.Request) bool { return request.Body != nil && request.Body != http.NoBody }
 
 // canceled reports whether request's Cancel channel is closed.
 func canceled(request *http.Request) bool {
