@@ -30,21 +30,24 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"example.com/backoff"
 )
 
-// Transport is an [http.RoundTripper] that retries requests. Use one for all requests to a service,
-// so that its budget limits what retries add to the load. The zero value is ready to use. It is safe
+// Transport is an [http.RoundTripper] that retries requests. Use one for all requests, so that its
+// budgets limit what retries add to the load of each service. The zero value is ready to use. It is safe
 // for concurrent use if its functions are. It must not be changed or copied after first use.
 type Transport struct {
 	// Base sends each attempt. It must heed the request's context. (An [http.Transport] does, but first
@@ -68,8 +71,9 @@ type Transport struct {
 	// while it waits for its turn returns an error, for the last response is closed before a wait.
 	Policy func() backoff.BackOff
 
-	// Budget pays for the retries. Share it with other clients of the same service. Nil means a
-	// zero Budget of the Transport's own.
+	// Budget pays for the retries of all requests, to whatever host. Share it with other clients of the
+	// same service. Nil means a zero Budget for each host: for each scheme, name and port, as the
+	// requests' URLs have them. A host is forgotten after 5,000 to 10,000 others have been called.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before the wait for each retry, with the reason for the retry.
@@ -81,7 +85,7 @@ type Transport struct {
 	// returns a response.
 	Done func(request *http.Request, attempts int, err error)
 
-	own backoff.Budget
+	hosts hosts
 }
 
 // RoundTrip sends request, and again as long as that may help. If it gives up, it returns the last
@@ -96,6 +100,10 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if t.Policy != nil {
 		policy = t.Policy()
 	}
+	budget := t.Budget
+	if budget == nil {
+		budget = t.hosts.budget(request.URL)
+	}
 	attempts := 0
 	var last *attempt                 // nil before the first, and during a wait
 	defer func() { last.discard() }() // however the loop ends: a function of t's may panic
@@ -107,7 +115,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		attempts++
 		err = last.send(t.base())
 		return t.check(request, last.response, err)
-	}, backoff.WithContext(backoff.WithBudget(policy, cmp.Or(t.Budget, &t.own)), request.Context()), func(err error, wait time.Duration) {
+	}, backoff.WithContext(backoff.WithBudget(policy, budget), request.Context()), func(err error, wait time.Duration) {
 		last.discard() // before the wait, so that other requests can use the connection
 		last = nil
 		if t.Notify != nil {
@@ -289,7 +297,7 @@ func repeatable(request *http.Request) bool {
 	idempotent := []string{"", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}
 	harmless := slices.Contains(idempotent, request.Method) || request.Header.Get("Idempotency-Key") != ""
 	rewindable := !hasBody(request) || request.GetBody != nil
-	return harmless && rewindable && request.Header.Get("Upgrade") == ""
+	return harmless && rewindable && request.Header.Get("Upgrade") == "" && request.URL != nil
 }
 
 func hasBody(request *http.Request) bool { return request.Body != nil && request.Body != http.NoBody }
@@ -318,4 +326,29 @@ func permanent(err error) bool {
 		errors.Is(err, http.ErrSchemeMismatch) ||
 		errors.As(err, &name) && name.IsNotFound ||
 		errors.As(err, new(*net.AddrError)) // an invalid port
+}
+
+// seed is that of all hashes of hosts.
+var seed = maphash.MakeSeed()
+
+// hosts holds a budget for each host, by a hash of its name, which takes as little memory for a long
+// name as for a short one. It remembers the last 5,000 hosts, and at most 10,000.
+type hosts struct {
+	mu          sync.Mutex
+	recent, old map[uint64]*backoff.Budget
+}
+
+func (h *hosts) budget(service *url.URL) *backoff.Budget {
+	key := maphash.String(seed, service.Scheme+"://"+service.Host)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if budget := h.recent[key]; budget != nil {
+		return budget
+	}
+	if h.recent == nil || len(h.recent) == 5000 {
+		h.recent, h.old = make(map[uint64]*backoff.Budget), h.recent
+	}
+	budget := cmp.Or(h.old[key], new(backoff.Budget))
+	h.recent[key] = budget
+	return budget
 }
