@@ -6,7 +6,7 @@
 // and one with an Upgrade header, is passed to the base as it is.
 //
 // An attempt is followed by another, as long as the policy, the budget and the request's context allow
-// it, if it brought
+// it, if it brought what follows (the field Retryable takes the place of this rule):
 //   - a status of [backoff.RetryableStatus], or any from 400 on with "X-Should-Retry: true", but
 //     none with "X-Should-Retry: false";
 //   - no response within AttemptTimeout;
@@ -64,6 +64,13 @@ type Transport struct {
 	// MaxRetryAfter is the longest wait that a server may ask for. A response that asks for more is
 	// returned immediately. Zero means one minute; it must not be negative.
 	MaxRetryAfter time.Duration
+
+	// Retryable reports whether to try again after an attempt that brought response, or err if response
+	// is nil. It is not called for a request that must not be sent twice, nor for an error after the
+	// request's context has ended. A response that it accepts is a success, whatever its status. It may read the
+	// response's body, without a time limit, if it puts one with the same content in its place. Nil means
+	// the function [Retryable], which it can call.
+	Retryable func(request *http.Request, response *http.Response, err error) bool
 
 	// Policy returns a policy for one request. Nil means at most 4 retries, with full jitter. For
 	// requests that can wait, let it use [backoff.WithBudgetWait] with a budget that they share, and
@@ -262,7 +269,12 @@ func (t *Transport) check(request *http.Request, response *http.Response, err er
 	if err != nil && request.Context().Err() != nil {
 		return err // the loop ends, and says why
 	}
-	again := retryable(response, err)
+	var again bool
+	if t.Retryable != nil {
+		again = t.Retryable(request, response, err)
+	} else {
+		again = Retryable(response, err)
+	}
 	if err != nil && (!again || canceled(request)) {
 		return backoff.Permanent(err)
 	} else if err != nil || !again {
@@ -282,8 +294,9 @@ func (t *Transport) check(request *http.Request, response *http.Response, err er
 	return backoff.RetryAfter(err, wait)
 }
 
-// retryable reports whether to try again after an attempt that brought response, or err if response is nil.
-func retryable(response *http.Response, err error) bool {
+// Retryable is the rule that decides whether to try again after an attempt that brought response, or
+// err if response is nil. The package comment says what it is.
+func Retryable(response *http.Response, err error) bool {
 	if response == nil {
 		return !permanent(err)
 	}

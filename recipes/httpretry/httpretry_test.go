@@ -473,6 +473,104 @@ func TestHostsConcurrency(t *testing.T) {
 	require.EqualValues(t, 8*600, failed.Load())
 }
 
+// The field Retryable takes the place of the rule.
+func TestRetryable(t *testing.T) {
+	errFatal := errors.New("fatal")
+	for _, test := range []struct {
+		name      string
+		method    string
+		retryable func(*http.Request, *http.Response, error) bool
+		answers   []any // statuses and errors; the last one forever
+		want      any
+		calls     int
+	}{
+		{"another status", "GET", func(_ *http.Request, response *http.Response, err error) bool {
+			return response != nil && response.StatusCode == 404 || httpretry.Retryable(response, err)
+		}, []any{404, 503, io.ErrUnexpectedEOF, 200}, 200, 4},
+		{"fewer statuses", "GET", func(_ *http.Request, response *http.Response, err error) bool {
+			return (response == nil || response.StatusCode != 500) && httpretry.Retryable(response, err)
+		}, []any{503, 500}, 500, 2},
+		{"another error", "GET", func(_ *http.Request, response *http.Response, err error) bool {
+			return err != errFatal && httpretry.Retryable(response, err)
+		}, []any{503, errFatal}, errFatal, 2},
+		{"an error that is permanent by the rule", "GET", func(_ *http.Request, _ *http.Response, err error) bool {
+			return errors.Is(err, http.ErrSchemeMismatch)
+		}, []any{http.ErrSchemeMismatch, 503}, 503, 2},
+		{"a success", "GET", func(*http.Request, *http.Response, error) bool { return true }, []any{200}, 200, 4},
+		{"never", "GET", func(*http.Request, *http.Response, error) bool { return false }, []any{503}, 503, 1},
+		{"no error ever", "GET", func(*http.Request, *http.Response, error) bool { return false }, []any{io.EOF}, io.EOF, 1},
+		{"by method", "DELETE", func(request *http.Request, _ *http.Response, _ error) bool {
+			return request.Method != "DELETE"
+		}, []any{503}, 503, 1},
+		{"not to be sent twice", "POST", func(*http.Request, *http.Response, error) bool {
+			panic("asked")
+		}, []any{503}, 503, 1},
+		{"no answer at all", "GET", func(*http.Request, *http.Response, error) bool { return true }, []any{nil}, nil, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			calls := 0
+			transport, _ := counted(func(*http.Request) (*http.Response, error) {
+				answer := test.answers[min(calls, len(test.answers)-1)]
+				calls++
+				switch answer := answer.(type) {
+				case error:
+					return nil, answer
+				case int:
+					return &http.Response{StatusCode: answer}, nil
+				}
+				return nil, nil
+			})
+			transport.Retryable = test.retryable
+			response, err := transport.RoundTrip(newRequest(t, test.method, "http://localhost", ""))
+			switch want := test.want.(type) {
+			case int:
+				require.NoError(t, err)
+				require.Equal(t, want, response.StatusCode)
+			case error:
+				require.Equal(t, want, err)
+			default:
+				require.Contains(t, fmt.Sprint(err), "nil *Response")
+			}
+			require.Equal(t, test.calls, calls)
+		})
+	}
+}
+
+// The function may read a response's body, if it puts another in its place.
+func TestRetryableBody(t *testing.T) {
+	s := newScript(t, nil, 200)
+	parent := &counting{Context: context.Background(), done: make(chan struct{})}
+	transport := &httpretry.Transport{Retryable: func(_ *http.Request, response *http.Response, _ error) bool {
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		response.Body = io.NopCloser(strings.NewReader(string(body)))
+		return strings.Contains(string(body), "answer")
+	}}
+	response, err := s.send(transport, newRequest(t, "GET", s.URL, "").WithContext(parent))
+	require.NoError(t, err)
+	require.Equal(t, 4, s.count())
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Len(t, body, 7000)
+	require.NoError(t, response.Body.Close())
+	require.Zero(t, parent.registered.Load())
+}
+
+// What the context ends, it explains, whatever the function says.
+func TestRetryableContext(t *testing.T) {
+	errGone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	transport, calls := counted(func(*http.Request) (*http.Response, error) {
+		cancel(errGone)
+		return nil, errGone // as net/http does
+	})
+	transport.Retryable = func(*http.Request, *http.Response, error) bool { return false }
+	_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, errGone)
+	require.Equal(t, 1, *calls)
+}
+
 // A request without a URL is the base's to refuse.
 func TestNoURL(t *testing.T) {
 	_, err := new(httpretry.Transport).RoundTrip(&http.Request{})

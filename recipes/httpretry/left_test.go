@@ -106,11 +106,12 @@ func TestPanic(t *testing.T) {
 			getBody   func() (io.ReadCloser, error)
 			response  bool
 		}{
-			"Base":    {&httpretry.Transport{Base: baseFunc(func(*http.Request) (*http.Response, error) { bug(); return nil, nil })}, nil, false},
-			"GetBody": {&httpretry.Transport{Base: base, Policy: threeRetries}, getBody, true},
-			"Policy":  {&httpretry.Transport{Base: base, Policy: func() backoff.BackOff { return backoff.WithRetryIf(nil, func(error) bool { bug(); return true }) }}, nil, true},
-			"Notify":  {&httpretry.Transport{Base: base, Notify: func(*http.Request, error, time.Duration) { bug() }}, nil, true},
-			"Done":    {&httpretry.Transport{Base: base, Policy: stop, Done: func(*http.Request, int, error) { bug() }}, nil, true},
+			"Base":      {&httpretry.Transport{Base: baseFunc(func(*http.Request) (*http.Response, error) { bug(); return nil, nil })}, nil, false},
+			"GetBody":   {&httpretry.Transport{Base: base, Policy: threeRetries}, getBody, true},
+			"Retryable": {&httpretry.Transport{Base: base, Retryable: func(*http.Request, *http.Response, error) bool { bug(); return true }}, nil, true},
+			"Policy":    {&httpretry.Transport{Base: base, Policy: func() backoff.BackOff { return backoff.WithRetryIf(nil, func(error) bool { bug(); return true }) }}, nil, true},
+			"Notify":    {&httpretry.Transport{Base: base, Notify: func(*http.Request, error, time.Duration) { bug() }}, nil, true},
+			"Done":      {&httpretry.Transport{Base: base, Policy: stop, Done: func(*http.Request, int, error) { bug() }}, nil, true},
 		} {
 			parent, contexts := parents()
 			for _, ctx := range contexts {
