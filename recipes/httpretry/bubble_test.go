@@ -248,6 +248,69 @@ func TestLateResponse(t *testing.T) {
 	})
 }
 
+// The timeout of an http.Client, or of a context, limits the whole call: attempts, waits, and the body.
+func TestCallTimeout(t *testing.T) {
+	policy := func() backoff.BackOff { return backoff.NewConstantBackOff(time.Second) }
+	for _, path := range []string{"/hang", "/down", "/body"} {
+		for _, client := range []bool{false, true} {
+			bubble(t, &httpretry.Transport{Policy: policy, AttemptTimeout: time.Second}, func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/down":
+					w.WriteHeader(503)
+					return
+				case "/body":
+					w.(http.Flusher).Flush()
+				}
+				<-r.Context().Done()
+			}, func(t *testing.T, c *http.Client) {
+				start := time.Now()
+				ctx := context.Background()
+				if client {
+					c.Timeout = 3500 * time.Millisecond
+				} else {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, 3500*time.Millisecond)
+					defer cancel()
+				}
+				response, err := c.Do(newRequest(t, "GET", "http://localhost"+path, "").WithContext(ctx))
+				if err == nil {
+					_, err = io.ReadAll(response.Body)
+					require.NoError(t, response.Body.Close())
+				}
+				if path == "/down" { // there is no time for another attempt
+					require.NoError(t, err)
+					require.Equal(t, 503, response.StatusCode)
+				} else {
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+				}
+				require.LessOrEqual(t, time.Since(start), 3500*time.Millisecond)
+			})
+		}
+	}
+}
+
+// An answer that takes longer than AttemptTimeout is never received.
+func TestLongAnswer(t *testing.T) {
+	var calls atomic.Int32
+	transport := new(httpretry.Transport)
+	bubble(t, transport, func(_ http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		select {
+		case <-time.After(40 * time.Second):
+		case <-r.Context().Done():
+		}
+	}, func(t *testing.T, client *http.Client) {
+		_, err := client.Get("http://localhost")
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.EqualValues(t, 5, calls.Load())
+		transport.AttemptTimeout = time.Minute
+		response, err := client.Get("http://localhost")
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.EqualValues(t, 6, calls.Load())
+	})
+}
+
 func TestCancel(t *testing.T) {
 	errGone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(context.Background())

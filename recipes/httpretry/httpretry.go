@@ -1,9 +1,11 @@
-// Package httpretry is an HTTP transport that retries, to import or to copy.
+// Package httpretry is an HTTP transport that retries, to import or to copy. It is a plain
+// [http.RoundTripper], under the MIT license, and depends on the standard library and backoff alone.
 //
 // A request is retried if sending it twice does no harm: if its method is idempotent (GET, HEAD,
 // OPTIONS, TRACE, PUT, DELETE) or it has an Idempotency-Key header, and its body, if any, can be
 // sent again (GetBody is set, as [http.NewRequest] does for a body in memory). Any other request,
-// and one with an Upgrade header, is passed to the base as it is.
+// and one with an Upgrade header, is passed to the base as it is. The bodies that GetBody returns must
+// share nothing: let it open a file again, not seek in one, for net/http may still read the last body.
 //
 // An attempt is followed by another, as long as the policy, the budget and the request's context allow
 // it, if it brought what follows (the field Retryable takes the place of this rule):
@@ -53,10 +55,19 @@ type Transport struct {
 	// Base sends each attempt. It must heed the request's context. (An [http.Transport] does, but first
 	// waits for a Read of the request's body that it has called.) Nil means [http.DefaultTransport]; a
 	// Transport that takes the place of that one must have a Base.
+	//
+	// Base is the place for what each attempt needs anew, such as a signature. It receives the values of
+	// the request's context, and a copy of the header, which it may change. To know how often a request
+	// was sent before (http.request.resend_count), it counts in a value of the context.
+	//
+	// If Base is a Transport too, the attempts multiply: 5 × 5 by default, and AttemptTimeout limits
+	// five of them together with their waits. If Base calls an [http.Client], redirects are followed
+	// within an attempt, and the client's Timeout also limits the reading of the response's body.
 	Base http.RoundTripper
 
 	// AttemptTimeout limits the time from the start of an attempt to its response's headers. Zero means
-	// 30 s; it must not be negative. It does not limit the reading of the response's body; the request's context and the
+	// 30 s, so that a request whose answer takes 40 s is sent five times and fails. It must not be
+	// negative. It does not limit the reading of the response's body; the request's context and the
 	// Timeout of an [http.Client] do. Over HTTP/2 a response may end before the request's body is sent.
 	// Then the rest may take as long again.
 	AttemptTimeout time.Duration
@@ -99,6 +110,7 @@ type Transport struct {
 // attempt's response, unread, or an error that matches the last attempt's, and
 // [backoff.ErrBudgetExhausted] if the budget refused a retry. If the request's context has ended, the
 // error matches the context's; if a wait would have outlasted its deadline, [context.DeadlineExceeded].
+// The response's body must be closed, even if it is empty.
 func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !repeatable(request) {
 		return t.base().RoundTrip(request)
@@ -186,6 +198,7 @@ func newAttempt(request *http.Request, again bool, timeout time.Duration) (*atte
 		})
 	}
 	a.request = request.WithContext(ctx)
+	a.request.Header = request.Header.Clone()
 	a.request.Body = body
 	return a, nil
 }

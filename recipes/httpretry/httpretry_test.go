@@ -571,6 +571,50 @@ func TestRetryableContext(t *testing.T) {
 	require.Equal(t, 1, *calls)
 }
 
+// A signer signs each attempt, and may do so in place.
+func TestSigner(t *testing.T) {
+	var signatures []string
+	transport, _ := counted(func(r *http.Request) (*http.Response, error) {
+		r.Header.Add("Signature", fmt.Sprint("of attempt ", len(signatures)+1))
+		signatures = append(signatures, strings.Join(r.Header["Signature"], ", "))
+		if len(signatures) < 3 {
+			return &http.Response{StatusCode: 503}, nil
+		}
+		return &http.Response{StatusCode: 200}, nil
+	})
+	request := newRequest(t, "GET", "http://localhost", "")
+	response, err := transport.RoundTrip(request)
+	require.NoError(t, err)
+	require.Equal(t, 200, response.StatusCode)
+	require.Same(t, request, response.Request)
+	require.Equal(t, []string{"of attempt 1", "of attempt 2", "of attempt 3"}, signatures)
+	require.Empty(t, request.Header)
+}
+
+// A Transport as a Transport's base multiplies the attempts, within one budget of each.
+func TestNested(t *testing.T) {
+	inner, calls := counted(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+	inner.Budget = &backoff.Budget{RetryCost: -1}
+	outer := &httpretry.Transport{Base: inner, Policy: threeRetries}
+	_, err := outer.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.Equal(t, 4*4, *calls)
+}
+
+// An http.Client as a base follows redirects within an attempt.
+func TestClientAsBase(t *testing.T) {
+	s := newScript(t, nil, 503, 503, 200)
+	from := httptest.NewServer(http.RedirectHandler(s.URL, http.StatusFound))
+	defer from.Close()
+	transport, calls := counted(from.Client().Do)
+	response, err := transport.RoundTrip(newRequest(t, "GET", from.URL, ""))
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, 200, response.StatusCode)
+	require.Equal(t, 3, *calls)
+	require.Equal(t, 3, s.count())
+}
+
 // A request without a URL is the base's to refuse.
 func TestNoURL(t *testing.T) {
 	_, err := new(httpretry.Transport).RoundTrip(&http.Request{})
