@@ -34,12 +34,14 @@ func outcome(attempts int, err error) string {
 	return "succeeded"
 }
 
-// instrument makes transport log each retry, and count its operations by outcome, and their attempts.
+// instrument makes transport log each retry, and count its operations by outcome, and their attempts. The
+// names are those of OpenTelemetry's semantic conventions; there are none for what begins with "retry".
 func instrument(transport *httpretry.Transport, log *slog.Logger, meter metric.Meter) error {
-	operations, err1 := meter.Int64Counter("retry.operations")
-	attempts, err2 := meter.Int64Counter("retry.attempts")
+	operations, err1 := meter.Int64Counter("retry.operations", metric.WithUnit("{operation}"))
+	attempts, err2 := meter.Int64Counter("retry.attempts", metric.WithUnit("{attempt}"))
 	transport.Notify = func(r *http.Request, err error, wait time.Duration) {
-		log.WarnContext(r.Context(), "retry", "method", r.Method, "path", r.URL.Path, "error", err, "wait", wait)
+		log.WarnContext(r.Context(), "retry", "http.request.method", r.Method, "url.path", r.URL.Path,
+			"exception.message", err, "retry.wait", wait)
 	}
 	transport.Done = func(r *http.Request, n int, err error) {
 		operations.Add(r.Context(), 1, metric.WithAttributes(attribute.String("retry.outcome", outcome(n, err))))
@@ -95,19 +97,19 @@ func Example_hooks() {
 	for _, m := range metrics.ScopeMetrics[0].Metrics {
 		for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
 			name, _ := point.Attributes.Value("retry.outcome")
-			lines = append(lines, fmt.Sprintln(m.Name, name.AsString(), point.Value))
+			lines = append(lines, fmt.Sprintln(m.Name, name.AsString(), point.Value, m.Unit))
 		}
 	}
 	slices.Sort(lines)
 	fmt.Print(strings.Join(lines, ""))
 	// Output:
-	// level=WARN msg=retry method=GET path=/late error="503 Service Unavailable" wait=1ms
-	// level=WARN msg=retry method=GET path=/down error="503 Service Unavailable" wait=1ms
-	// level=WARN msg=retry method=GET path=/down error="503 Service Unavailable" wait=1ms
-	// level=WARN msg=retry method=GET path=/down error="503 Service Unavailable" wait=1ms
-	// retry.attempts  8
-	// retry.operations failed 1
-	// retry.operations refused_by_budget 1
-	// retry.operations succeeded 1
-	// retry.operations succeeded_after_retry 1
+	// level=WARN msg=retry http.request.method=GET url.path=/late exception.message="503 Service Unavailable" retry.wait=1ms
+	// level=WARN msg=retry http.request.method=GET url.path=/down exception.message="503 Service Unavailable" retry.wait=1ms
+	// level=WARN msg=retry http.request.method=GET url.path=/down exception.message="503 Service Unavailable" retry.wait=1ms
+	// level=WARN msg=retry http.request.method=GET url.path=/down exception.message="503 Service Unavailable" retry.wait=1ms
+	// retry.attempts  8 {attempt}
+	// retry.operations failed 1 {operation}
+	// retry.operations refused_by_budget 1 {operation}
+	// retry.operations succeeded 1 {operation}
+	// retry.operations succeeded_after_retry 1 {operation}
 }
