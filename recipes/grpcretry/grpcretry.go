@@ -55,7 +55,9 @@ type Options struct {
 	MaxRetryDelay time.Duration
 
 	// Policy returns a policy for one call. A wait that the server asks for counts against its
-	// MaxElapsedTime. Nil means at most 4 retries within a minute, with full jitter.
+	// MaxElapsedTime. Nil means at most 4 retries within a minute, with full jitter. For calls that can
+	// wait, let it use [backoff.WithBudgetWait] with a budget that they share, and set Budget to
+	// &backoff.Budget{RetryCost: -1}, which refuses nothing.
 	Policy func() backoff.BackOff
 
 	// Budget pays for the retries. Share it with other clients of the same service. Nil means a

@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -392,6 +393,31 @@ func TestSharedBudget(t *testing.T) {
 }
 
 // A server that goes away and comes back is found again within one call.
+// A call that waits for its turn needs a Budget that refuses nothing.
+func TestBudgetWait(t *testing.T) {
+	for budget, want := range map[*backoff.Budget]error{{RetryCost: -1}: nil, nil: backoff.ErrBudgetExhausted} {
+		synctest.Test(t, func(t *testing.T) {
+			var turns backoff.Budget
+			attempts := 0
+			intercept := grpcretry.UnaryClientInterceptor(grpcretry.Options{
+				Idempotent: idempotent,
+				Budget:     budget,
+				Policy: func() backoff.BackOff {
+					return backoff.WithBudgetWait(backoff.NewConstantBackOff(time.Second), &turns)
+				},
+			})
+			err := intercept(t.Context(), "/service/method", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+				if attempts++; attempts <= 10 {
+					return status.Error(codes.Unavailable, "down")
+				}
+				return nil
+			})
+			require.ErrorIs(t, err, want)
+			require.Equal(t, want == nil, attempts == 11)
+		})
+	}
+}
+
 func TestRestart(t *testing.T) {
 	server := &script{answer: always(nil)}
 	address, stop, err := server.start("127.0.0.1:0")
