@@ -13,9 +13,10 @@
 // (lock wait timeout), whose type has no such method. Any other error is returned immediately.
 //
 // A transaction is repeated from its beginning, after a rollback. A Commit is special: if it fails
-// for another reason than those above, say because the connection was lost, nobody knows whether
-// the transaction took effect. It is not repeated then, not even if Options.Repeatable says so; to
-// make it safe, give each transaction a unique key that the database checks.
+// for another reason than those above, nobody knows whether the transaction took effect. So it is if
+// the connection is lost during the Commit, and if the context ends during it. The transaction is not
+// repeated then, not even if Options.Repeatable says so. To make it safe to do so yourself, give each
+// transaction a unique key that the database checks.
 package sqlretry
 
 import (
@@ -51,7 +52,7 @@ type Options struct {
 // the transaction is rolled back. If an error of BEGIN, of f or of Commit asks for it, Do repeats the
 // whole transaction, f included. When Do gives up, it returns the last attempt's error, unchanged; if ctx
 // has ended, the error matches ctx's too, and if a wait would have outlasted ctx's deadline,
-// [context.DeadlineExceeded].
+// [context.DeadlineExceeded]. If ctx ended after f returned nil, the transaction may have taken effect.
 //
 // f must return the errors of its statements, wrapped or not, and leave Commit and Rollback to Do.
 // It must use tx alone: what it does on db is no part of the transaction, and can wait for it forever.

@@ -37,6 +37,7 @@ func Example() {
 type database struct {
 	done     []string
 	options  driver.TxOptions // of the last transaction
+	during   func()           // what happens during Commit; nil means nothing
 	commit   error            // what Commit returns
 	rollback bool             // instead of the Commit
 }
@@ -82,6 +83,9 @@ func (c *conn) Commit() error {
 		c.done = append(c.done, c.pending...)
 	}
 	c.pending = nil
+	if c.during != nil {
+		c.during()
+	}
 	return c.database.commit
 }
 
@@ -288,5 +292,24 @@ func TestUnknownCommit(t *testing.T) {
 			require.Equal(t, test.calls, calls)
 			require.Equal(t, test.rollback, len(d.done) == 0)
 		})
+	}
+}
+
+// Nor does anybody know it of a Commit during which the context ended.
+func TestCommitContext(t *testing.T) {
+	for _, rollback := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(context.Background())
+		d := &database{during: cancel, commit: context.Canceled, rollback: rollback} // as pgx returns it
+		calls := 0
+		err := sqlretry.Do(ctx, open(t, d), sqlretry.Options{
+			Policy:     threeRetries,
+			Repeatable: func(error) bool { return true },
+		}, func(tx *sql.Tx) error {
+			calls++
+			return enter(tx)
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, 1, calls)
+		require.Equal(t, rollback, len(d.done) == 0)
 	}
 }
