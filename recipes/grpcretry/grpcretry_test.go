@@ -392,7 +392,6 @@ func TestSharedBudget(t *testing.T) {
 	}
 }
 
-// A server that goes away and comes back is found again within one call.
 // A call that waits for its turn needs a Budget that refuses nothing.
 func TestBudgetWait(t *testing.T) {
 	for budget, want := range map[*backoff.Budget]error{{RetryCost: -1}: nil, nil: backoff.ErrBudgetExhausted} {
@@ -418,6 +417,7 @@ func TestBudgetWait(t *testing.T) {
 	}
 }
 
+// A server that goes away and comes back is found again within one call.
 func TestRestart(t *testing.T) {
 	server := &script{answer: always(nil)}
 	address, stop, err := server.start("127.0.0.1:0")

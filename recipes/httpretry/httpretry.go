@@ -8,7 +8,7 @@
 // share nothing: let it open a file again, not seek in one, for net/http may still read the last body.
 //
 // An attempt is followed by another, as long as the policy, the budget and the request's context allow
-// it, if it brought what follows (the field Retryable takes the place of this rule):
+// it, if it brought one of the following (the field Retryable takes the place of this rule):
 //   - a status of [backoff.RetryableStatus], or any from 400 on with "X-Should-Retry: true", but
 //     none with "X-Should-Retry: false";
 //   - no response within AttemptTimeout;
@@ -57,8 +57,8 @@ type Transport struct {
 	// Transport that takes the place of that one must have a Base.
 	//
 	// Base is the place for what each attempt needs anew, such as a signature. It receives the values of
-	// the request's context, and a copy of the header, which it may change. To know how often a request
-	// was sent before (http.request.resend_count), it counts in a value of the context.
+	// the request's context, and a copy of the header, which it may change. A counter among these values
+	// can tell it how often the request was sent before (http.request.resend_count).
 	//
 	// If Base is a Transport too, the attempts multiply: 5 × 5 by default, and AttemptTimeout limits
 	// five of them together with their waits. If Base calls an [http.Client], redirects are followed
@@ -77,10 +77,10 @@ type Transport struct {
 	MaxRetryAfter time.Duration
 
 	// Retryable reports whether to try again after an attempt that brought response, or err if response
-	// is nil. It is not called for a request that must not be sent twice, nor for an error after the
-	// request's context has ended. A response that it accepts is a success, whatever its status. It may read the
-	// response's body, without a time limit, if it puts one with the same content in its place. Nil means
-	// the function [Retryable], which it can call.
+	// is nil. False makes any response a success. It may read the response's body, without a time limit,
+	// if it puts one with the same content in its place. It is not called for a request that must not be
+	// sent twice, nor for an error after the request's context has ended. Nil means the function
+	// [Retryable], which it can call.
 	Retryable func(request *http.Request, response *http.Response, err error) bool
 
 	// Policy returns a policy for one request. Nil means at most 4 retries, with full jitter. For

@@ -591,7 +591,7 @@ func TestSigner(t *testing.T) {
 	require.Empty(t, request.Header)
 }
 
-// A Transport as a Transport's base multiplies the attempts, within one budget of each.
+// A Transport as a Transport's base multiplies the attempts.
 func TestNested(t *testing.T) {
 	inner, calls := counted(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
 	inner.Budget = &backoff.Budget{RetryCost: -1}
