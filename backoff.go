@@ -47,11 +47,11 @@
 //
 // A policy implements NextBackOff and Reset. If it adapts to the outcome of attempts, it also
 // implements [BackOffObserver]. A decorator embeds a policy and should have a method Unwrap() BackOff
-// that returns it; the outermost 1,000 policies are looked at. Without Unwrap, the end of a context
-// below is noticed only after the wait and one more call, and the error does not match the context's.
-// Observers, WithRetryIf and budgets below do not see the outcomes, the error names no budget and no
-// stop cause, and an [ExponentialBackOff] neither spreads nor limits the wait that a [RetryAfterError]
-// asks for (see also its Stop). A decorator of yours does not see that wait. BackOff has examples.
+// that always returns it; the outermost 1,000 policies are looked at. Without Unwrap, the end of a
+// context below is noticed only after the wait and one more call, and the error does not match the
+// context's. Observers, WithRetryIf and budgets below do not see the outcomes, the error names no budget
+// and no stop cause, and an [ExponentialBackOff] neither spreads nor limits the wait that a
+// [RetryAfterError] asks for (see also its Stop). BackOff has examples of both.
 package backoff
 
 import (

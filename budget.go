@@ -24,7 +24,7 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 
 // Budget limits the retries of many loops together, so that they do not keep an overloaded service down.
 // It is a token bucket: a retry takes tokens out, a success puts some in. A retry that the bucket cannot
-// pay for is not made ([WithBudget]), or waits for a turn ([WithBudgetWait]), 20 s if nothing succeeds.
+// pay for is not made ([WithBudget]), or waits for a turn ([WithBudgetWait]): one is free after 20 s.
 //
 // Share one among all loops in a process that call the same service, and no other: the successes of a
 // healthy service would pay for retries at one that is down. A fixed pool of workers and a connection
@@ -32,8 +32,9 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 //
 // The bucket sizes itself. Full, it pays for one retry for each success of about the last three seconds,
 // and for five at least. At a steady load, the retries that fail are about a fifth of the first attempts
-// that succeed, or a third where most fail; with bursts they can be as many. Where thousands of processes
-// each send less than one request per second, five are many: Capacity: 5 is one retry.
+// that succeed (a third at one request per second where most fail), and another fifth with WithBudgetWait;
+// with bursts they can be as many. Where thousands of processes each send less than one request per
+// second, five are many: Capacity: 5 is one retry.
 //
 // The zero value is ready to use. A Budget is safe for concurrent use. It must not be copied, nor its
 // fields changed, after first use. (Its costs are those of the AWS SDKs' retry quota.)
@@ -49,7 +50,8 @@ type Budget struct {
 	// DefaultSuccessRefund, a negative value nothing.
 	SuccessRefund int
 
-	// Clock tells how old a success is. Nil means SystemClock; others are for simulations.
+	// Clock tells how old a success is, and when a turn is free. Nil means SystemClock; others are
+	// for simulations. With one that stands still, no turn is ever free.
 	Clock Clock
 
 	mu        sync.Mutex
@@ -65,20 +67,10 @@ type Budget struct {
 
 // Withdraw takes RetryCost tokens and reports whether it could; with too few left it takes none. It
 // is for loops written by hand, and over a [Ticker]: call it before each retry.
-func (b *Budget) Withdraw() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now, full := b.update()
-	if b.cost() > full-b.spent {
-		return false
-	}
-	b.spent += b.cost()
-	b.active, b.heard = now, now
-	return true
-}
+func (b *Budget) Withdraw() bool { return b.pay(false) }
 
-// Deposit counts a success at the first attempt and puts in SuccessRefund tokens. Call it after each
-// success in a loop that calls Withdraw. Unlike [WithBudget], it does not return what a retry cost.
+// Deposit counts a success and puts in SuccessRefund tokens, as if it were one at the first attempt. Call
+// it after each success in a loop that calls Withdraw. It does not return what a retry cost.
 func (b *Budget) Deposit() { b.observe(nil, false, false) }
 
 // Tokens returns the number of tokens in the bucket.
@@ -89,15 +81,17 @@ func (b *Budget) Tokens() int {
 	return int(min(max(0, full-b.spent), math.MaxInt))
 }
 
-// turn pays for a retry that waits for its turn, and reports whether it could.
-func (b *Budget) turn() bool {
+// pay pays for a retry, from the bucket or by a turn, and reports whether it could.
+func (b *Budget) pay(turn bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now, _ := b.update()
+	now, full := b.update()
 	switch {
-	case b.turns >= b.cost():
+	case !turn && b.cost() <= full-b.spent:
+		b.spent += b.cost()
+	case turn && b.cost() <= b.turns:
 		b.turns -= b.cost()
-	case now-b.heard < budgetQuiet && now-b.active < budgetTrial:
+	case !turn || now-b.heard < budgetQuiet && now-b.active < budgetTrial:
 		return false
 	}
 	b.active, b.heard = now, now
@@ -109,7 +103,7 @@ func (b *Budget) undo(turn bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, full := b.update(); turn {
-		b.save(b.cost(), max(full, b.cost()))
+		b.save(b.cost(), full)
 	} else {
 		b.spent = max(0, b.spent-b.cost())
 	}
@@ -132,10 +126,11 @@ func (b *Budget) observe(err error, paid, turn bool) {
 		refund := int64(max(0, cmp.Or(b.SuccessRefund, DefaultSuccessRefund)))
 		b.direct = now
 		b.spent = max(0, b.spent-refund)
-		b.save(refund, max(full/5, b.cost()))
+		b.save(refund, full/5)
 	case !turn:
 		b.spent = max(0, b.spent-b.cost())
-	case now-b.direct >= budgetQuiet: // all work waits, so that turns must pay for turns
+	}
+	if now-b.direct >= budgetQuiet { // no first attempt pays for turns, so retries must
 		b.save(b.cost(), full)
 		b.save(b.cost(), full)
 	}
@@ -163,7 +158,9 @@ func (b *Budget) update() (now time.Duration, full int64) {
 	return now, full
 }
 
-// save puts in tokens for retries that wait, up to most.
-func (b *Budget) save(tokens, most int64) { b.turns += min(tokens, max(0, most-b.turns)) }
+// save puts in tokens for retries that wait, up to most, and to one turn at least.
+func (b *Budget) save(tokens, most int64) {
+	b.turns += min(tokens, max(0, max(most, b.cost())-b.turns))
+}
 
 func (b *Budget) cost() int64 { return int64(max(0, cmp.Or(b.RetryCost, DefaultRetryCost))) }

@@ -194,9 +194,9 @@ func TestConstants(t *testing.T) {
 	for _, constant := range []struct{ name, value, in, says string }{
 		{"budgetWindow", "3 * time.Second", "Budget", "the last three seconds"},
 		{"budgetFloor", "5", "Budget", "for five at least"},
-		{"budgetQuiet", "20 * time.Second", "Budget", "20 s"},
-		{"budgetQuiet", "20 * time.Second", "WithBudgetWait", "ended for 20 s"},
-		{"budgetTrial", "time.Minute", "WithBudgetWait", "made for a minute"},
+		{"budgetQuiet", "20 * time.Second", "Budget", "free after 20 s"},
+		{"budgetQuiet", "20 * time.Second", "WithBudgetWait", "for 20 s no attempt"},
+		{"budgetTrial", "time.Minute", "WithBudgetWait", "for a minute"},
 		{"minTurn", "100 * time.Millisecond", "WithBudgetWait", "at least 100 ms"},
 		{"DefaultRetryCost", "5", "WithBudgetWait", "Five successes"},
 		{"DefaultSuccessRefund", "1", "WithBudgetWait", "Five successes"},
@@ -431,6 +431,27 @@ func TestRetryIfByHand(t *testing.T) {
 	b.(backoff.BackOffObserver).Observe(errFailed)
 	b.Reset()
 	require.EqualValues(t, 1, b.NextBackOff(), "Reset forgets the error")
+}
+
+// A decorator that starts the policy below over, once that has stopped, does not retry such an error.
+func TestRetryIfRestart(t *testing.T) {
+	eachLoop(t, func(t *testing.T, retry retry) {
+		b := backoff.WithRetryIf(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 2), isEOF)
+		operation, calls := results(io.EOF, io.EOF, io.EOF, io.EOF, errFailed)
+		require.Same(t, errFailed, retry(operation, renewing{foreign{b}}))
+		require.Equal(t, 5, *calls)
+	})
+}
+
+// renewing is a decorator that starts the policy below over once that stops.
+type renewing struct{ foreign }
+
+func (r renewing) NextBackOff() time.Duration {
+	if wait := r.BackOff.NextBackOff(); wait >= 0 {
+		return wait
+	}
+	r.BackOff.Reset()
+	return r.BackOff.NextBackOff()
 }
 
 // A Ticker does not know the errors.

@@ -98,9 +98,9 @@ func (e *RetryAfterError) Unwrap() error { return e.Err }
 // stopError is returned by a loop that its policy has ended for a reason.
 type stopError struct{ reason, last error }
 
-// newStopError returns both errors as one, or last if there is no reason.
+// newStopError returns both errors as one, or last if there is no other reason.
 func newStopError(reason, last error) error {
-	if reason == nil {
+	if reason == nil || equal(reason, last) {
 		return last
 	}
 	e := &stopError{withoutMarks(reason), last}
@@ -136,7 +136,7 @@ func newContextError(err, cause, last error) error {
 	if cause == nil {
 		cause = err
 	}
-	if equal(cause, last) { // it is looked through once, or nested loops like this would cost O(2^k)
+	if equal(cause, last) { // looked through twice, it would cost O(2^k) in k nested loops
 		last = err
 	}
 	if equal(err, cause) && equal(err, last) {
@@ -166,8 +166,8 @@ func (e netError) Temporary() bool {
 	return errors.As(e.like, &x) && x.Temporary()
 }
 
-// line returns the texts of errs on one line, without repeats. The last error of a loop around another
-// one over the same context starts with what the context adds.
+// line returns the texts of errs on one line, without one that is there already. The last error of a loop
+// around another one over the same context starts with what the context adds.
 func line(errs ...error) string {
 	all := ""
 	for _, err := range errs {

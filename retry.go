@@ -19,7 +19,7 @@ type Notify func(err error, wait time.Duration)
 //   - o's error is marked by [Permanent]. It is returned without the mark, so that an outer Retry goes
 //     on. If the mark is wrapped, the text stays and only the mark goes.
 //   - b returns a negative wait, such as [Stop]. o's last error is returned unchanged, unless
-//     [WithStopCause], [WithBudget] or [WithBudgetWait] adds a reason.
+//     [WithStopCause] adds a reason. So does a [Budget] that cannot pay.
 //   - b's context is done (see [WithContext]). o is not called again, and a wait is cut short. The
 //     error matches the context's Err, its [context.Cause] and o's last error, or is Err itself if all
 //     three are equal. Its Timeout answers as Err's does. [errors.As] with an interface type does not

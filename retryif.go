@@ -18,13 +18,16 @@ type retryIfBackOff struct {
 	decorator
 	retryable func(error) bool
 	refused   bool // the last error is not retryable
+	inLoop    bool // between a decision of a loop of this package and its end
 }
 
-func (b *retryIfBackOff) Observe(err error) { b.refused = err != nil && !b.retryable(err) }
-func (b *retryIfBackOff) end(bool)          { b.refused = false }
+func (b *retryIfBackOff) Observe(err error)     { b.refused = err != nil && !b.retryable(err) }
+func (b *retryIfBackOff) prepare(time.Duration) { b.inLoop = true }
+func (b *retryIfBackOff) end(bool)              { b.inLoop, b.refused = false, false }
 
+// Reset in a loop, by a decorator that starts over, keeps what was observed.
 func (b *retryIfBackOff) Reset() {
-	b.refused = false
+	b.refused = b.refused && b.inLoop
 	b.BackOff.Reset()
 }
 

@@ -6,8 +6,8 @@ import "time"
 // matches cause as well as the operation's last error, and its text shows both.
 //
 // If several apply, the innermost wins. Where a [Budget] cannot pay, that is the only cause. A mark by
-// [Permanent] in cause is removed. b also counts as what ended the loop if it has stopped and a decorator
-// of yours around it goes on, and then stops by itself. A nil cause panics.
+// [Permanent] in cause is removed. If a decorator of yours asks b, b stops, and the decorator then stops
+// for a reason of its own, cause is added all the same. A nil cause panics.
 func WithStopCause(b BackOff, cause error) BackOff {
 	if cause == nil {
 		panic("backoff: WithStopCause called with a nil cause")

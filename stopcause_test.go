@@ -200,6 +200,11 @@ func TestStopCausePermanent(t *testing.T) {
 	}
 }
 
+// A cause that is the last error itself adds nothing.
+func TestStopCauseSame(t *testing.T) {
+	require.Same(t, errFailed, backoff.Retry(func() error { return errFailed }, backoff.WithStopCause(waits(), errFailed)))
+}
+
 // The text is on one line.
 func TestStopCauseText(t *testing.T) {
 	err := backoff.Retry(func() error { return errors.Join(errFailed, io.EOF) }, backoff.WithStopCause(waits(), errors.Join(errTime, errTries)))

@@ -23,15 +23,15 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 // not for a fixed pool of workers, which limits itself, nor for a connection that is kept. A batch beside
 // a trickle of other calls needs a budget of its own.
 //
-// If the bucket is empty when a wait is over, the retry waits for a turn: for b's next wait, at least 100
-// ms, which is notified and counts for [WithMaxRetries], and so on. If b stops meanwhile, the error matches
-// [ErrBudgetExhausted]. Five successes at the first attempt are a turn; where there was none for 20 s, a
-// turn that succeeds is two. One is free where no attempt has ended for 20 s, or where nothing has
-// succeeded and no retry was made for a minute.
+// If the bucket is empty when a wait is over, the loop waits again (b's next wait, at least 100 ms; it is
+// notified, and counts for [WithMaxRetries]) until there is a turn. If b stops meanwhile, the error matches
+// [ErrBudgetExhausted]. Five successes at the first attempt are a turn; where there was none for 20 s, one
+// retry's success is two. One is free where for 20 s no attempt has ended, or for a minute nothing has
+// succeeded and no retry was made.
 //
-// A service recovers while load × (1 + SuccessRefund / RetryCost) < 1: load is that of first attempts, as
-// a share of its capacity. A backlog takes about RetryCost / SuccessRefund times as long as the outage that
-// made it, five times by default. Set SuccessRefund: 5 for a service that has room for it sooner.
+// A service recovers while load × (1 + SuccessRefund / RetryCost) < 1, if nothing fails for good: load is
+// that of first attempts, as a share of its capacity. A backlog takes about RetryCost / SuccessRefund times
+// as long as its outage: five times by default. Set SuccessRefund: 5 for a service that has room.
 func WithBudgetWait(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
 		panic("backoff: WithBudgetWait called with a nil budget")
@@ -86,7 +86,7 @@ func (b *budgetBackOff) pay() bool {
 	b.paid = !b.queued && b.budget.Withdraw()
 	if !b.paid && b.waits {
 		b.queued = true
-		b.paid = b.budget.turn()
+		b.paid = b.budget.pay(true)
 	}
 	return b.paid
 }

@@ -115,6 +115,8 @@ func TestBudgetTurnFree(t *testing.T) {
 	fails := func(budget *backoff.Budget) {
 		_ = backoff.Retry(func() error { return errFailed }, backoff.WithBudget(waits(), budget))
 	}
+	// Another loop pays at the start and is cancelled at 9 s. What comes back pays for this retry.
+	retries := func(budget *backoff.Budget) { require.True(t, budget.Withdraw()) }
 	for name, test := range map[string]struct {
 		times int // this happens elsewhere, each 15 s
 		event func(budget *backoff.Budget)
@@ -125,11 +127,21 @@ func TestBudgetTurnFree(t *testing.T) {
 		"first attempts fail": {9, fails, 60 * time.Second},
 		"a success":           {1, (*backoff.Budget).Deposit, 35 * time.Second},
 		"successes":           {9, (*backoff.Budget).Deposit, 75 * time.Second}, // the fifth pays
+		"a retry":             {1, retries, 35 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachLoopInBubble(t, func(t *testing.T, retry retry) {
 				time.Sleep(30 * 365 * 24 * time.Hour) // or SystemClock would be before its start
 				budget := &backoff.Budget{Capacity: -1}
+				if name == "a retry" {
+					budget.Capacity = 5
+					ctx, cancel := context.WithCancel(t.Context())
+					time.AfterFunc(9*time.Second, cancel)
+					go func() {
+						_ = retry(func() error { return errFailed }, backoff.WithContext(backoff.WithBudget(waits(time.Hour), budget), ctx))
+					}()
+					synctest.Wait()
+				}
 				for i := range test.times {
 					time.AfterFunc(time.Duration(i+1)*15*time.Second-1, func() { test.event(budget) })
 				}
@@ -196,14 +208,15 @@ func TestBudgetTurnSaved(t *testing.T) {
 	}
 }
 
-// Where no first attempt has succeeded for 20 s, a turn that succeeds pays for two more, up to what a full
-// bucket holds. Otherwise it pays for none.
+// Where no first attempt has succeeded for 20 s, a retry that succeeds pays for two turns, up to what a
+// full bucket holds, and to one at least. Otherwise it pays for none.
 func TestBudgetTurnAlone(t *testing.T) {
 	for alone, want := range map[time.Duration]int{20*time.Second - 1: 0, 20 * time.Second: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			clock := &manual{}
-			clock.advance(time.Hour)
 			budget := &backoff.Budget{Clock: clock}
+			budget.Tokens() // the hour after it is no success's
+			clock.advance(time.Hour)
 			deposit(budget, 5)
 			clock.advance(alone)
 			spend(budget)
@@ -515,6 +528,41 @@ func TestBudgetTurnRetriesOnly(t *testing.T) {
 				}
 			})
 			require.LessOrEqual(t, int(late.Load()), 10, "the last few")
+		})
+	}
+}
+
+// So it is without an outage, where the bucket pays for most retries and those that wait are few.
+func TestBudgetTurnNotStarved(t *testing.T) {
+	for _, pause := range []time.Duration{time.Second, 10 * time.Second, 18 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			var budget backoff.Budget
+			start := time.Now()
+			slow := func(first bool) error {
+				time.Sleep(time.Second)
+				if first {
+					return errFailed
+				}
+				return nil
+			}
+			policy := func() backoff.BackOff { return patient(t.Context(), &budget) }
+			var group sync.WaitGroup
+			group.Go(func() { each(int(10*time.Minute/pause), pause, policy, slow, nil) })
+			each(20, 0, policy, slow, nil)
+			require.Less(t, time.Since(start), 3*time.Minute)
+			group.Wait()
+		})
+	}
+}
+
+// Also with a Capacity that pays for no retry, all work that waits is done soon.
+func TestBudgetTurnCapacity(t *testing.T) {
+	for _, capacity := range []int{-1, 4, 5, 25} {
+		synctest.Test(t, func(t *testing.T) {
+			budget := &backoff.Budget{Capacity: capacity}
+			o := &outage{start: time.Now(), to: time.Minute}
+			each(200, 0, func() backoff.BackOff { return patient(t.Context(), budget) }, func(bool) error { return o.call() }, nil)
+			require.Less(t, time.Since(o.start), 4*time.Minute, capacity)
 		})
 	}
 }
