@@ -136,7 +136,7 @@ func (c *config) flags() *flag.FlagSet {
 		"what it can do, separated by commas (default 0.7,0.8,0.9 in the blip, 0.45,0.65,0.8 in the\n"+
 		"law, else 0.8)")
 	flags.DurationVar(&c.duration, "duration", 0, "outage, blip, fleet, rules, programs, law: for how `long` the service is down\n"+
-		"(default 1m in the outage and the law, else 10s; all of 10s, 1m and 10m in the programs)")
+		"(default 1m in the outage and the law, else 10s; both 10s and 1m in the programs)")
 	flags.DurationVar(&c.after, "after", 0, "outage, blip, programs: for how `long` operations begin after it\n"+
 		"(default 30m in the outage, else 5m; in the programs at least 8 outages)")
 	flags.Float64Var(&c.failing, "failing", 0, "outage, blip, programs: `rate` at which attempts fail from the outage on")

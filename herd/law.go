@@ -25,7 +25,7 @@ func runLaw(c config) laws {
 		p := c.plan
 		p.processes, p.load, p.from, p.window = c.processes.or(10)[0], load, troubleAt, 5
 		p.queue, p.duration = cmp.Or(p.queue, fifo), cmp.Or(p.duration, time.Minute)
-		p.rate, p.after = cmp.Or(p.rate, 50), 8*p.duration
+		p.rate, p.after = cmp.Or(p.rate, 50), max(blipAfter, 8*p.duration)
 		plans = append(plans, p)
 	}
 	return c.try(strategies, plans...)

@@ -18,7 +18,7 @@
 //     While it is down, all requests fail immediately. The outcome of a request takes |Normal(100, 20)| ms.
 //
 // A service recovers when 90 % of the operations succeed again, for good, over five seconds (20 in the
-// outage); a batch when all of its operations have. An operation is lost if its policy gives it up, or if it
+// outage and the programs); a batch when all of its operations have. An operation is lost if its policy gives it up, or if it
 // has not ended -after the last operations have begun, or half an hour.
 //
 // # Scenarios

@@ -60,18 +60,18 @@ type program struct {
 
 type programs []program
 
-// troubles are what programs get into: what the flags say, or all of the page.
+// troubles are what programs get into: what the flags say, or those in the tables of the page.
 func (c config) troubles() []plan {
 	p := c.plan
 	p.processes, p.load, p.queue = c.processes.or(10)[0], c.loads.or(0.8)[0], cmp.Or(p.queue, fifo)
-	p.rate, p.from, p.window = cmp.Or(p.rate, 100), troubleAt, 5
+	p.rate, p.from, p.window = cmp.Or(p.rate, 100), troubleAt, 20
 	if p.duration > 0 || p.failing > 0 || c.scenario == "all" {
 		p.duration = cmp.Or(p.duration, 10*time.Second)
 		return []plan{p}
 	}
 	var plans []plan
 	const s = time.Second
-	for _, t := range []plan{{duration: 10 * s}, {duration: 60 * s}, {duration: 600 * s}, {duration: 10 * s, failing: 0.1}, {duration: 10 * s, failing: 0.3}} {
+	for _, t := range []plan{{duration: 10 * s}, {duration: 60 * s}, {duration: 10 * s, failing: 0.1}, {duration: 10 * s, failing: 0.3}} {
 		p.duration, p.failing = t.duration, t.failing
 		plans = append(plans, p)
 	}
