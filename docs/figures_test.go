@@ -46,8 +46,6 @@ var figures = map[string]struct {
 }{
 	"queues |":  {"-scenario programs -rate 30 -load 0.6 -seeds 5", cells(1, 6, 7, 12, 17)},
 	"refuses |": {"-scenario programs -queue none -rate 50 -load 0.8 -seeds 5", cells(6, 7, 8, 12, 17)},
-	"pool |":    {"-scenario programs -shape pool -rate 50 -load 0.6 -seeds 5", cells(1, 6, 7, 12, 17)},
-	"batch |":   {"-scenario programs -shape batch -queue none -rate 50 -seeds 5", cells(1, 6, 5, 11, 16)},
 	"rule |":    {"-scenario rules", cells(0, 2, 4, 7, 9)},
 }
 
