@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/inspect"
-	"golang.org/x/tools/go/ast/edge"
 	"golang.org/x/tools/go/ast/inspector"
 	"golang.org/x/tools/go/types/typeutil"
 )
@@ -69,195 +68,6 @@ func loopPolicy(call *ast.CallExpr, name string, v int) ast.Expr {
 		return call.Args[0]
 	} else if strings.HasPrefix(name, "Retry") && v < 5 && len(call.Args) > 1 {
 		return call.Args[1]
-	}
-	return nil
-}
-
-// shared reports the policy e of a loop at cur if another loop can run it at the same time.
-func (c *checker) shared(cur inspector.Cursor, e ast.Expr, byHand bool) {
-	for _, v := range c.policy(e).way {
-		scope := v.Parent()
-		foreign := scope != nil && scope != c.Pkg.Scope() && !scope.Contains(e.Pos()) // a variable of another function
-		p := &policy{checker: c}
-		p.from(v)
-		exponential := v.Kind() == types.ParamVar && typeName(v.Type()) == "backoff.ExponentialBackOff"
-		if !foreign && (p.stateful && !p.unknown || exponential) && c.concurrent(cur, v, byHand && v.IsField()) && !c.temporary(v) {
-			c.Reportf(e.Pos(), "loops that can run at the same time share %s, which holds the state of one: build a policy for each", v.Name())
-			return
-		}
-	}
-}
-
-// By its signature, handler is a function that serves a request, worker one that serves many callers, hook
-// one that all goroutines of a client call, and named one whose context has a name.
-var handler = regexp.MustCompile(`^func\(.*\*net/http\.Request`)
-var worker = regexp.MustCompile(`^func\(\w+ context\.Context, `)
-var hook = regexp.MustCompile(`^func\((\w+ )?int\) time\.Duration$`)
-var named = regexp.MustCompile(`^func\([^()]*?\b([a-z]\w*) context\.Context`)
-
-// locks holds the names of what takes a lock, and what programs send to take a place in a semaphore.
-var locks = []string{"Lock", "TryLock", "Acquire", "TryAcquire", "struct{}{}", "true", "0", "1"}
-
-// concurrent reports whether a function around cur, outside of which v is declared, runs more than
-// once at a time, without a lock that it or each of its callers takes. A method that keeps its policy in
-// a field and waits by hand may run once.
-func (c *checker) concurrent(cur inspector.Cursor, v *types.Var, single bool) bool {
-	concurrent := false
-	inLoop := func(e ast.Expr) bool { return loopOf(c.at[e]) != nil && !within(v.Pos(), loopOf(c.at[e])) }
-	for fn := range cur.Enclosing(functions...) {
-		signature := c.signature(fn)
-		_, literal := fn.Node().(*ast.FuncLit)
-		concurrent = concurrent || !within(v.Pos(), fn.Node()) && (handler.MatchString(signature) ||
-			!literal && !single && c.Pkg.Name() != "main" && worker.MatchString(signature) ||
-			literal && (hook.MatchString(signature) || slices.ContainsFunc(c.facts[fact{fn.Node(), started}], inLoop)))
-	}
-	fn := outermost(cur).Node()
-	calls := c.facts[fact{fn, called}]
-	unlocked := func(call ast.Expr) bool { return !c.mentions(outermost(c.at[call]).Node(), locks...) }
-	return concurrent && !c.mentions(fn, locks...) && (len(calls) == 0 || slices.ContainsFunc(calls, unlocked))
-}
-
-// temporary reports whether v is a field of a struct that one request or session makes for itself: a
-// function that runs for one makes it, or calls what makes it, and neither returns it nor keeps it in a
-// field.
-func (c *checker) temporary(v *types.Var) bool {
-	serves := func(e ast.Expr) (serves bool) {
-		for fn := range c.at[e].Enclosing(functions...) {
-			signature := c.signature(fn)
-			_, results, _ := strings.Cut(signature, ") ")
-			serves = serves || !strings.Contains(results, c.Pkg.Path()+".") && (handler.MatchString(signature) ||
-				c.mentions(fn.Node(), started) || c.Pkg.Name() != "main" && worker.MatchString(signature))
-		}
-		kept, ok := c.at[e].Parent().Node().(*ast.AssignStmt)
-		return serves && !(ok && strings.Contains(types.ExprString(kept.Lhs[0]), "."))
-	}
-	return v.IsField() && slices.ContainsFunc(c.facts[fact{v, assigned}], func(value ast.Expr) bool {
-		return serves(value) || slices.ContainsFunc(c.facts[fact{outermost(c.at[value]).Node(), called}], serves)
-	})
-}
-
-// outermost returns the outermost function around cur.
-func outermost(cur inspector.Cursor) (fn inspector.Cursor) {
-	fn = cur
-	for fn = range cur.Enclosing(functions...) {
-	}
-	return fn
-}
-
-func (c *checker) signature(fn inspector.Cursor) string {
-	if decl, ok := fn.Node().(*ast.FuncDecl); ok {
-		return typeName(c.TypesInfo.TypeOf(decl.Name))
-	}
-	return typeName(c.TypesInfo.TypeOf(fn.Node().(ast.Expr)))
-}
-
-// loopOf returns the innermost loop around cur in its function, or nil.
-func loopOf(cur inspector.Cursor) ast.Node {
-	for n := range cur.Enclosing((*ast.ForStmt)(nil), (*ast.RangeStmt)(nil), (*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)) {
-		switch n.Node().(type) {
-		case *ast.ForStmt, *ast.RangeStmt:
-			return n.Node()
-		}
-		return nil
-	}
-	return nil
-}
-
-func within(pos token.Pos, n ast.Node) bool { return n.Pos() <= pos && pos < n.End() }
-
-var waits = []string{"time.Sleep", "time.After", "time.NewTimer", "(*time.Timer).Reset"}
-
-// wait reports a call that waits for a NextBackOff which can be Stop and is compared with nothing, in a
-// loop that nothing else limits.
-func (c *checker) wait(cur inspector.Cursor, call *ast.CallExpr) {
-	fn := typeutil.StaticCallee(c.TypesInfo, call)
-	loop, ok := loopOf(cur).(*ast.ForStmt)
-	if fn == nil || !slices.Contains(waits, fn.FullName()) || !ok || c.limited(cur, loop) {
-		return
-	}
-	wait := call.Args[0]
-	if obj := c.object(wait); len(c.facts[fact{obj, assigned}]) == 1 && c.facts[fact{obj, compared}] == nil {
-		wait = c.facts[fact{obj, assigned}][0]
-	}
-	name, v, recv := c.callee(wait)
-	p := c.policy(recv)
-	if name == "NextBackOff" && v < 5 && !p.unknown && !within(p.origin.Pos(), loop) && (p.limited || p.ends()) {
-		c.Reportf(call.Pos(), "NextBackOff can return Stop, -1, and %s does not wait then: compare it with Stop, or set MaxElapsedTime to 0", fn.Name())
-	}
-}
-
-// In a loop, ends ask whether its time is over. Before it, limits set that time.
-var ends = regexp.MustCompile(`^(time\.(Since|Until)|\(time\.Time\)\.(After|Before|Compare)|context\.Cause|\(context\.Context\)\.Err)$`)
-var limits = regexp.MustCompile(`^(time\.After|context\.With(Timeout|Deadline)(Cause)?)$`)
-
-// limited reports whether a count or a time may end the loop around cur, or a condition with an order.
-func (c *checker) limited(cur inspector.Cursor, loop *ast.ForStmt) (limited bool) {
-	for n := range ast.Preorder(outermost(cur).Node()) {
-		inside := within(n.Pos(), loop)
-		switch n := n.(type) {
-		case *ast.IncDecStmt:
-			limited = limited || inside
-		case *ast.AssignStmt:
-			limited = limited || inside && n.Tok != token.DEFINE && (n.Tok != token.ASSIGN || strings.HasSuffix(types.ExprString(n.Rhs[0]), " 1"))
-		case *ast.BinaryExpr:
-			limited = limited || loop.Cond != nil && within(n.Pos(), loop.Cond) && strings.ContainsAny(n.Op.String(), "<>")
-		case *ast.SelectorExpr:
-			fn, ok := c.TypesInfo.Uses[n.Sel].(*types.Func)
-			limited = limited || ok && (inside && ends.MatchString(fn.FullName()) || n.Pos() < loop.Pos() && limits.MatchString(fn.FullName()))
-		}
-	}
-	return limited
-}
-
-var stops = []string{"Permanent", "PermanentError", "Canceled", "DeadlineExceeded", "WithoutCancel", "context.Context"}
-
-// context reports a loop at cur that goes on when the context of its function is done, unless its
-// operation may end it.
-func (c *checker) context(cur inspector.Cursor, call *ast.CallExpr, e ast.Expr, v int) {
-	p, op := c.policy(e), operation(cur, call)
-	if call.Args[0] != e {
-		op = c.function(call.Args[0])
-	}
-	if v > 4 || p.unknown || p.context || op == nil || c.mentions(op, stops...) {
-		return
-	}
-	for n := range ast.Preorder(op) { // what the operation calls may end the loop, too
-		if inner, ok := n.(*ast.CallExpr); ok && c.mentions(c.function(inner.Fun), "Permanent", "PermanentError") {
-			return
-		}
-	}
-	for fn := range cur.Enclosing(functions...) {
-		signature := c.signature(fn)
-		ctx := named.FindStringSubmatch(signature)
-		if ctx != nil && !strings.Contains(signature, "*testing.") && !c.mentions(fn.Node(), "WithoutCancel") {
-			c.Reportf(e.Pos(), "this loop goes on when %s is done: give its policy WithContext", ctx[1])
-		}
-		if ctx != nil || slices.Contains([]edge.Kind{edge.GoStmt_Call, edge.DeferStmt_Call}, fn.Parent().ParentEdgeKind()) {
-			return
-		}
-	}
-}
-
-// operation returns the function around a loop over the Attempts or the Ticker that call makes. It returns
-// nil if an error may end that loop: if a return or a break has another condition than that something is nil.
-func operation(cur inspector.Cursor, call *ast.CallExpr) ast.Node {
-	// In a switch the case may be nil alone.
-	succeeds := func(e ast.Expr) bool { return strings.HasSuffix("== "+types.ExprString(e), "== nil") }
-	for loop := range outermost(cur).Preorder((*ast.ForStmt)(nil), (*ast.RangeStmt)(nil)) {
-		body, _ := loop.LastChild()
-		op := outermost(cur).Node()
-		for n := range body.Preorder((*ast.ReturnStmt)(nil), (*ast.BranchStmt)(nil)) {
-			branch, ok := n.Node().(*ast.BranchStmt)
-			is, depends := n.Parent().Parent().Node().(*ast.IfStmt)
-			clause, cases := n.Parent().Node().(*ast.CaseClause)
-			stays := ok && (branch.Tok == token.CONTINUE || cases && branch.Label == nil)
-			if !stays && (depends && !succeeds(is.Cond) || cases && !slices.ContainsFunc(clause.List, succeeds)) {
-				op = nil
-			}
-		}
-		if body.Node().Pos() > call.Pos() {
-			return op
-		}
 	}
 	return nil
 }
@@ -390,3 +200,32 @@ var library = regexp.MustCompile(`(example.com/backoff|github.com/cenkalti/backo
 func typeName(t types.Type) string {
 	return strings.TrimPrefix(library.ReplaceAllString(types.TypeString(t, nil), "backoff."), "*")
 }
+
+// outermost returns the outermost function around cur.
+func outermost(cur inspector.Cursor) (fn inspector.Cursor) {
+	fn = cur
+	for fn = range cur.Enclosing(functions...) {
+	}
+	return fn
+}
+
+func (c *checker) signature(fn inspector.Cursor) string {
+	if decl, ok := fn.Node().(*ast.FuncDecl); ok {
+		return typeName(c.TypesInfo.TypeOf(decl.Name))
+	}
+	return typeName(c.TypesInfo.TypeOf(fn.Node().(ast.Expr)))
+}
+
+// loopOf returns the innermost loop around cur in its function, or nil.
+func loopOf(cur inspector.Cursor) ast.Node {
+	for n := range cur.Enclosing((*ast.ForStmt)(nil), (*ast.RangeStmt)(nil), (*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)) {
+		switch n.Node().(type) {
+		case *ast.ForStmt, *ast.RangeStmt:
+			return n.Node()
+		}
+		return nil
+	}
+	return nil
+}
+
+func within(pos token.Pos, n ast.Node) bool { return n.Pos() <= pos && pos < n.End() }
