@@ -29,7 +29,7 @@ func (c *checker) context(cur inspector.Cursor, call *ast.CallExpr, e ast.Expr, 
 		}
 	}
 	for fn := range cur.Enclosing(functions...) {
-		signature := c.signature(fn)
+		signature := c.signature(fn.Node())
 		ctx := named.FindStringSubmatch(signature)
 		if ctx != nil && !strings.Contains(signature, "*testing.") && !c.mentions(fn.Node(), "WithoutCancel") {
 			c.Reportf(e.Pos(), "this loop goes on when %s is done: give its policy WithContext", ctx[1])

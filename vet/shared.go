@@ -42,7 +42,7 @@ func (c *checker) concurrent(cur inspector.Cursor, v *types.Var, single bool) bo
 	concurrent := false
 	inLoop := func(e ast.Expr) bool { return loopOf(c.at[e]) != nil && !within(v.Pos(), loopOf(c.at[e])) }
 	for fn := range cur.Enclosing(functions...) {
-		signature := c.signature(fn)
+		signature := c.signature(fn.Node())
 		_, literal := fn.Node().(*ast.FuncLit)
 		concurrent = concurrent || !within(v.Pos(), fn.Node()) && (handler.MatchString(signature) ||
 			!literal && !single && c.Pkg.Name() != "main" && worker.MatchString(signature) ||
@@ -60,7 +60,7 @@ func (c *checker) concurrent(cur inspector.Cursor, v *types.Var, single bool) bo
 func (c *checker) temporary(v *types.Var) bool {
 	serves := func(e ast.Expr) (serves bool) {
 		for fn := range c.at[e].Enclosing(functions...) {
-			signature := c.signature(fn)
+			signature := c.signature(fn.Node())
 			_, results, _ := strings.Cut(signature, ") ")
 			serves = serves || !strings.Contains(results, c.Pkg.Path()+".") && (handler.MatchString(signature) ||
 				c.mentions(fn.Node(), started) || c.Pkg.Name() != "main" && worker.MatchString(signature))

@@ -164,10 +164,23 @@ func (c *checker) function(e ast.Expr) ast.Node {
 	if values := c.facts[fact{c.object(e), assigned}]; len(values) == 1 {
 		e = values[0]
 	}
-	if lit, ok := ast.Unparen(e).(*ast.FuncLit); ok {
+	e = instance(e)
+	if lit, ok := e.(*ast.FuncLit); ok {
 		return lit
 	}
 	return c.decls[c.object(e)]
+}
+
+// instance returns e without the types that it gives to a generic function.
+func instance(e ast.Expr) ast.Expr {
+	switch e := ast.Unparen(e).(type) {
+	case *ast.IndexExpr:
+		return e.X
+	case *ast.IndexListExpr:
+		return e.X
+	default:
+		return e
+	}
 }
 
 // object returns the variable, field or function that e names.
@@ -177,7 +190,11 @@ func (c *checker) object(e ast.Expr) types.Object {
 		e = sel.Sel
 	}
 	id, _ := e.(*ast.Ident)
-	return c.TypesInfo.ObjectOf(id)
+	obj := c.TypesInfo.ObjectOf(id)
+	if fn, ok := obj.(*types.Func); ok {
+		return fn.Origin() // not the method of one instance
+	}
+	return obj
 }
 
 // callee returns the name and the version of the library's function that e calls, and the value whose
@@ -209,11 +226,25 @@ func outermost(cur inspector.Cursor) (fn inspector.Cursor) {
 	return fn
 }
 
-func (c *checker) signature(fn inspector.Cursor) string {
-	if decl, ok := fn.Node().(*ast.FuncDecl); ok {
-		return typeName(c.TypesInfo.TypeOf(decl.Name))
+// sig returns the type of the function fn. If fn is nil, it has no parameters.
+func (c *checker) sig(fn ast.Node) *types.Signature {
+	var t types.Type
+	switch fn := fn.(type) {
+	case *ast.FuncDecl:
+		t = c.TypesInfo.TypeOf(fn.Name)
+	case *ast.FuncLit:
+		t = c.TypesInfo.TypeOf(fn)
 	}
-	return typeName(c.TypesInfo.TypeOf(fn.Node().(ast.Expr)))
+	if sig, ok := t.(*types.Signature); ok {
+		return sig
+	}
+	return new(types.Signature)
+}
+
+// signature returns the type of the function fn in words, without type parameters.
+func (c *checker) signature(fn ast.Node) string {
+	sig := c.sig(fn)
+	return typeName(types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic()))
 }
 
 // loopOf returns the innermost loop around cur in its function, or nil.

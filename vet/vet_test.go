@@ -1,8 +1,10 @@
 package vet_test
 
 import (
+	"go/build"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"golang.org/x/tools/go/analysis/analysistest"
@@ -10,7 +12,8 @@ import (
 	"example.com/backoff/vet"
 )
 
-// libraries holds, by import path, the file in testdata that stands in for a library.
+// libraries holds, by import path, the file in testdata that stands in for a library, or that not every Go
+// can parse.
 var libraries = map[string]string{
 	"example.com/backoff":            "v4.go",
 	"github.com/cenkalti/backoff":    "v4.go",
@@ -19,6 +22,7 @@ var libraries = map[string]string{
 	"github.com/cenkalti/backoff/v5": "v7.go",
 	"github.com/cenkalti/backoff/v6": "v7.go",
 	"github.com/cenkalti/backoff/v7": "v7.go",
+	"methods":                        "methods.txt",
 }
 
 // Each package has what must be reported beside what must not.
@@ -37,6 +41,9 @@ func TestAnalyzer(t *testing.T) {
 		try(os.MkdirAll(folder, 0o777))
 		try(os.WriteFile(filepath.Join(folder, "backoff.go"), stub, 0o666))
 	}
-	analysistest.Run(t, gopath, vet.Analyzer,
-		"shared", "sharedmain", "wait", "ctx", "interval", "stop", "versions")
+	packages := []string{"shared", "sharedmain", "wait", "ctx", "interval", "stop", "generic", "versions"}
+	if slices.Contains(build.Default.ReleaseTags, "go1.27") {
+		packages = append(packages, "methods")
+	}
+	analysistest.Run(t, gopath, vet.Analyzer, packages...)
 }
