@@ -57,6 +57,9 @@ func run(pass *analysis.Pass) (any, error) {
 			c.shared(cur, e, false)
 			c.settings(e, v, false)
 			c.context(cur, call, e, v)
+			if name == "Attempts" {
+				c.unset(cur, call)
+			}
 		}
 	}
 	return nil, nil
@@ -224,6 +227,14 @@ func outermost(cur inspector.Cursor) (fn inspector.Cursor) {
 	for fn = range cur.Enclosing(functions...) {
 	}
 	return fn
+}
+
+// around returns the innermost function around cur.
+func around(cur inspector.Cursor) inspector.Cursor {
+	for fn := range cur.Enclosing(functions...) {
+		return fn
+	}
+	return cur
 }
 
 // sig returns the type of the function fn. If fn is nil, it has no parameters.
