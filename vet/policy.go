@@ -11,12 +11,13 @@ import (
 // A policy is what a package shows of one.
 type policy struct {
 	*checker
-	origin   ast.Expr     // the call or literal that makes it
-	way      []*types.Var // the variables and fields it comes through
-	stateful bool         // it holds the state of a loop
-	limited  bool         // by WithMaxRetries
-	context  bool         // by WithContext, or WithRetryIf, which may look at the context
-	unknown  bool         // it may be another, which the package does not show
+	origin   ast.Expr       // the call or literal that makes it
+	way      []*types.Var   // the variables and fields it comes through
+	bases    []types.Object // and what they are fields of
+	stateful bool           // it holds the state of a loop
+	limited  bool           // by WithMaxRetries
+	context  bool           // by WithContext, or WithRetryIf, which may look at the context
+	unknown  bool           // it may be another, which the package does not show
 }
 
 func (c *checker) policy(e ast.Expr) *policy {
@@ -46,7 +47,7 @@ func (p *policy) trace(e ast.Expr) {
 		v, ok := p.object(e).(*types.Var)
 		p.unknown = p.unknown || !ok
 		if ok && !slices.Contains(p.way, v) {
-			p.from(v)
+			p.from(v, p.base(e))
 		}
 	}
 }
@@ -59,8 +60,8 @@ func (p *policy) made(e ast.Expr) {
 	p.origin = e
 }
 
-func (p *policy) from(v *types.Var) {
-	p.way = append(p.way, v)
+func (p *policy) from(v *types.Var, base types.Object) {
+	p.way, p.bases = append(p.way, v), append(p.bases, base)
 	p.unknown = p.unknown || v.Kind() == types.ParamVar
 	_, copied := v.Type().Underlying().(*types.Struct)
 	for _, value := range p.facts[fact{v, assigned}] {

@@ -127,7 +127,9 @@ func (c *checker) learn() {
 			c.mention(cur, n.Sel.Name)
 			c.mention(cur, typeName(c.TypesInfo.TypeOf(n.X)))
 		case *ast.SendStmt:
-			c.mention(cur, types.ExprString(n.Value))
+			if !nudge(cur) {
+				c.mention(cur, types.ExprString(n.Value))
+			}
 		case *ast.GoStmt:
 			c.note(c.function(n.Call.Fun), started, n.Call)
 		case *ast.CallExpr:
@@ -143,6 +145,19 @@ func (c *checker) learn() {
 			}
 		}
 	}
+}
+
+// nudge reports whether send need not succeed: it is a case of a select that does nothing in it, nor by
+// default.
+func nudge(send inspector.Cursor) bool {
+	clause, ok := send.Parent().Node().(*ast.CommClause)
+	if !ok || len(clause.Body) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(send.Parent().Parent().Node().(*ast.BlockStmt).List, func(s ast.Stmt) bool {
+		other := s.(*ast.CommClause)
+		return other.Comm == nil && len(other.Body) == 0
+	})
 }
 
 func (c *checker) note(of any, what string, value ast.Expr) {
@@ -237,6 +252,16 @@ func around(cur inspector.Cursor) inspector.Cursor {
 	return cur
 }
 
+// taker returns the name of the function that the literal fn is given to.
+func (c *checker) taker(fn inspector.Cursor) string {
+	if call, ok := fn.Parent().Node().(*ast.CallExpr); ok {
+		if taker := typeutil.StaticCallee(c.TypesInfo, call); taker != nil {
+			return taker.FullName()
+		}
+	}
+	return ""
+}
+
 // sig returns the type of the function fn. If fn is nil, it has no parameters.
 func (c *checker) sig(fn ast.Node) *types.Signature {
 	var t types.Type
@@ -256,6 +281,38 @@ func (c *checker) sig(fn ast.Node) *types.Signature {
 func (c *checker) signature(fn ast.Node) string {
 	sig := c.sig(fn)
 	return typeName(types.NewSignatureType(nil, nil, nil, sig.Params(), sig.Results(), sig.Variadic()))
+}
+
+// parameter returns which parameter of fn v is, or -1.
+func (c *checker) parameter(fn ast.Node, v types.Object) int {
+	return slices.IndexFunc(slices.Collect(c.sig(fn).Params().Variables()), func(p *types.Var) bool { return p == v })
+}
+
+// base returns the variable that e is, or whose field it is: s for s.client.policy.
+func (c *checker) base(e ast.Expr) types.Object {
+	if sel, ok := ast.Unparen(e).(*ast.SelectorExpr); ok {
+		return c.base(sel.X)
+	}
+	return c.object(e)
+}
+
+// passed returns the variable which call, that calls or starts fn, gives it as base. It returns nil if
+// that is not shown.
+func (c *checker) passed(base types.Object, fn ast.Node, call ast.Expr) types.Object {
+	if base == nil || !within(base.Pos(), fn) {
+		return base
+	}
+	fun, args := call.(*ast.CallExpr).Fun, call.(*ast.CallExpr).Args
+	if c.function(fun) != fn { // a method Go is given fn
+		fun, args = args[0], nil
+	}
+	if i := c.parameter(fn, base); i >= 0 && i < len(args) {
+		return c.base(args[i])
+	}
+	if sel, ok := instance(fun).(*ast.SelectorExpr); ok && c.sig(fn).Recv() == base {
+		return c.base(sel.X)
+	}
+	return nil
 }
 
 // loopOf returns the innermost loop around cur in its function, or nil.

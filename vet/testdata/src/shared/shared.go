@@ -108,6 +108,26 @@ func oneOfOne(ctx context.Context, id string) error {
 	return backoff.Retry(op, limited)
 }
 
+func oneOrNone(ctx context.Context, id string) error {
+	select {
+	case places <- 1:
+	default:
+		return ctx.Err()
+	}
+	defer func() { <-places }()
+	return backoff.Retry(op, limited)
+}
+
+func oneIfFree(ctx context.Context, id string) error {
+	select {
+	case places <- 1:
+		defer func() { <-places }()
+		return backoff.Retry(op, limited)
+	default:
+	}
+	return ctx.Err()
+}
+
 var taken = make(chan bool, 1)
 
 func take(ctx context.Context, id string) error {
@@ -252,6 +272,7 @@ func perCall(ctx context.Context, id string) {
 type group struct{}
 
 func (group) Go(f func()) { go f() }
+func (group) Wait()       {}
 
 func goroutines(names []string, g group) {
 	b := backoff.NewExponentialBackOff()
@@ -339,5 +360,265 @@ func (k *keyed) state() map[backoff.BackOff]bool {
 }
 
 func (k *keyed) get(ctx context.Context, id string) error { return backoff.Retry(op, k.policy) }
+
+// What a sync.Once runs, runs once.
+type lazy struct {
+	once   sync.Once
+	policy backoff.BackOff
+}
+
+func newLazy() *lazy { return &lazy{policy: backoff.NewExponentialBackOff()} }
+
+func (l *lazy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.once.Do(func() { _ = backoff.Retry(op, l.policy) })
+	l.once.Do(func() { _ = l.connect(r.Context(), "a") })
+	start := sync.OnceFunc(func() { _ = backoff.Retry(op, l.policy) })
+	start()
+}
+
+func (l *lazy) connect(ctx context.Context, id string) error { return backoff.Retry(op, l.policy) }
+
+func (l *lazy) start(names []string) {
+	for range names {
+		go func() {
+			l.once.Do(func() { _ = backoff.Retry(op, l.policy) })
+		}()
+	}
+	l.once.Do(func() {
+		for range names {
+			go func() { _ = backoff.Retry(op, l.policy) }() // want `share policy, which`
+		}
+	})
+}
+
+// A once for something else keeps nobody out.
+func (l *lazy) load(ctx context.Context, id string) error {
+	l.once.Do(func() {})
+	return backoff.Retry(op, l.policy) // want `share policy, which`
+}
+
+// A goroutine that is waited for ends before the next starts.
+func oneByOne(names []string, g group, errs chan error) {
+	b := backoff.NewExponentialBackOff()
+	var wg sync.WaitGroup
+	for range names {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = backoff.Retry(op, b)
+		}()
+		<-done
+	}
+	for range names {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			_ = backoff.Retry(op, b)
+		}()
+		wg.Wait()
+	}
+	for range names {
+		g.Go(func() { _ = backoff.Retry(op, b) })
+		g.Wait()
+	}
+	for range names {
+		go func() { errs <- backoff.Retry(op, b) }()
+		select {
+		case err := <-errs:
+			_ = err
+		case <-time.After(time.Hour):
+			return
+		}
+	}
+	work := func(done chan struct{}) {
+		_ = backoff.Retry(op, b)
+		close(done)
+	}
+	for range names {
+		done := make(chan struct{})
+		go work(done)
+		<-done
+	}
+}
+
+func (p *prover) oneByOne(names []string) {
+	for range names {
+		errs := p.startLate()
+		<-errs
+		go p.finish()
+		<-p.notify
+	}
+}
+
+func (p *prover) finish() {
+	_ = backoff.Retry(op, p.late)
+	close(p.notify)
+}
+
+func oneByOneIn(tick, done chan int) {
+	b := backoff.NewExponentialBackOff()
+	for {
+		select {
+		case <-tick:
+			go func() {
+				_ = backoff.Retry(op, b)
+				close(done)
+			}()
+			<-done
+		}
+	}
+}
+
+// One that is waited for later, or that another waits for, runs beside the next.
+func together(names []string, tick chan int) {
+	b := backoff.NewExponentialBackOff()
+	var wg sync.WaitGroup
+	done := make(chan int)
+	for range names {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			_ = backoff.Retry(op, b) // want `share b, which`
+		}()
+		<-tick
+	}
+	wg.Wait()
+	for range names {
+		go func() {
+			_ = backoff.Retry(op, b) // want `share b, which`
+			done <- len(names)
+		}()
+		go func() { <-done }()
+	}
+	for {
+		<-done
+		select {
+		case <-tick:
+			go func() {
+				_ = backoff.Retry(op, b) // want `share b, which`
+				tick <- <-done
+			}()
+		case <-done:
+			return
+		}
+	}
+}
+
+// A method that is called often starts goroutines that share its fields.
+type prover struct {
+	policy, alone, mine, late, kept, set backoff.BackOff
+	wg                                   sync.WaitGroup
+	notify                               chan struct{}
+}
+
+func newProver() *prover {
+	return &prover{
+		policy: backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 5),
+		alone:  backoff.NewExponentialBackOff(),
+		mine:   backoff.NewExponentialBackOff(),
+		late:   backoff.NewExponentialBackOff(),
+		kept:   backoff.NewExponentialBackOff(),
+	}
+}
+
+func (p *prover) run(jobs chan int) {
+	wake := func() {
+		select {
+		case p.notify <- struct{}{}:
+		default:
+		}
+	}
+	p.startAlone()
+	for {
+		select {
+		case <-jobs:
+			p.start()
+			<-p.startLate()
+			p.step()
+		case <-p.notify:
+			wake()
+			go p.workFirst(nil)
+		}
+	}
+}
+
+func (p *prover) start() {
+	p.wg.Add(1)
+	go func() {
+		defer p.wg.Done()
+		_ = backoff.Retry(op, p.policy) // want `share policy, which`
+	}()
+}
+
+func (p *prover) startAlone() {
+	go func() { _ = backoff.Retry(op, p.alone) }()
+}
+
+func (p *prover) startLate() chan error {
+	errs := make(chan error)
+	go func() { errs <- backoff.Retry(op, p.late) }()
+	return errs
+}
+
+// What a method with a context sets in its own struct is not its request's alone.
+func (p *prover) init(ctx context.Context, name string) { setUp(ctx, p) }
+
+func setUp(ctx context.Context, p *prover) { p.set = backoff.NewExponentialBackOff() }
+
+func (p *prover) check(ctx context.Context, name string) {
+	_ = backoff.Retry(op, p.set) // want `share set, which`
+}
+
+type visit struct{ policy backoff.BackOff }
+
+func (v *visit) init() { v.policy = backoff.NewExponentialBackOff() }
+
+func (v *visit) load(ctx context.Context, id string) error { return backoff.Retry(op, v.policy) }
+
+func (p *prover) visit(w http.ResponseWriter, r *http.Request) {
+	v := new(visit)
+	v.init()
+	_ = v.load(r.Context(), "a")
+}
+
+// So does one that is called by it.
+func (p *prover) step() { p.begin(p) }
+
+func (p *prover) begin(other *prover) {
+	go other.work()
+}
+
+func (p *prover) work() {
+	_ = backoff.Retry(op, p.kept) // want `share kept, which`
+}
+
+// Each of these has a prover of its own.
+func provers(all []*prover, byName map[string]*prover, names []string, g group) {
+	for _, p := range all {
+		g.Go(p.workMine)
+		go p.workFirst(all)
+		p.startMine()
+		go func() { _ = backoff.Retry(op, p.mine) }()
+	}
+	for range names {
+		p := newProver()
+		p.startMine()
+	}
+	for _, name := range names {
+		byName[name].startMine()
+	}
+}
+
+func (p *prover) startMine() {
+	go func() { _ = backoff.Retry(op, p.mine) }()
+	go p.workMine()
+}
+
+func (p *prover) workFirst(all []*prover) {
+	first := all[0]
+	_ = backoff.Retry(op, first.mine)
+}
+
+func (p *prover) workMine() { _ = backoff.Retry(op, p.mine) }
 
 var op func() error
