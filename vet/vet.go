@@ -40,7 +40,7 @@ func run(pass *analysis.Pass) (any, error) {
 	if !slices.ContainsFunc(pass.Pkg.Imports(), func(p *types.Package) bool { return version(p) != 0 }) {
 		return nil, nil
 	}
-	c := &checker{pass, pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root(), map[ast.Node]inspector.Cursor{}, map[types.Object]ast.Node{}, map[fact][]ast.Expr{}}
+	c := &checker{pass, pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root(), map[ast.Node]inspector.Cursor{}, map[types.Object]ast.Node{}, map[fact][]ast.Expr{}, map[fact]bool{}}
 	c.learn()
 	for cur := range c.root.Preorder((*ast.CallExpr)(nil)) {
 		call := cur.Node().(*ast.CallExpr)
@@ -82,6 +82,7 @@ type checker struct {
 	at    map[ast.Node]inspector.Cursor
 	decls map[types.Object]ast.Node
 	facts map[fact][]ast.Expr
+	known map[fact]bool // what stopped and limited have found
 }
 
 // A fact is what a package does with a variable or field: it assigns to it, hands it to a function of

@@ -292,3 +292,155 @@ func eventually(ctx context.Context, t *testing.T) {
 }
 
 func call(ctx context.Context) error { return nil }
+
+// A helper that looks at the context may end the loop.
+func looks(ctx context.Context, c *session) {
+	_ = backoff.Retry(func() error {
+		if over(ctx) {
+			return nil
+		}
+		return call(ctx)
+	}, backoff.NewExponentialBackOff())
+	_ = backoff.Retry(func() error {
+		if check(ctx) != nil {
+			return nil
+		}
+		return call(ctx)
+	}, backoff.NewExponentialBackOff())
+	_ = backoff.Retry(func() error {
+		if err := call(ctx); !canceled(err) {
+			return err
+		}
+		return nil
+	}, backoff.NewExponentialBackOff())
+	_ = backoff.Retry(func() error { return unless(ctx, call(ctx)) }, backoff.NewExponentialBackOff())
+	_ = backoff.Retry(func() error {
+		if c.over() {
+			return nil
+		}
+		return call(ctx)
+	}, backoff.NewExponentialBackOff())
+	_ = backoff.Retry(c.try, backoff.NewExponentialBackOff())
+	_ = backoff.Retry(func() error { return callUnless(ctx) }, backoff.NewExponentialBackOff())
+	_ = backoff.Retry(func() error { return twoCalls(c) }, backoff.NewExponentialBackOff())
+}
+
+func twoCalls(c *session) error { return c.oneCall() }
+
+func (c *session) oneCall() error { return backoff.Permanent(c.try()) }
+
+func callUnless(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return call(ctx)
+}
+
+func over(ctx context.Context) bool { return ctx.Err() != nil }
+
+func check(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	default:
+		return nil
+	}
+}
+
+func canceled(err error) bool { return errors.Is(err, context.Canceled) }
+
+func unless(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+type session struct{ ctx context.Context }
+
+func (c *session) over() bool {
+	select {
+	case <-c.ctx.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *session) try() error {
+	if c.over() {
+		return nil
+	}
+	return call(c.ctx)
+}
+
+// An attempt that the context cuts off fails, and the loop goes on.
+func cutOff(ctx context.Context, answers chan error) {
+	_ = backoff.Retry(func() error { return answer(ctx, answers) }, backoff.NewExponentialBackOff()) // want `goes on when ctx is done`
+	_ = backoff.Retry(func() error { return timed(ctx) }, backoff.NewExponentialBackOff())           // want `goes on when ctx is done`
+}
+
+func timed(ctx context.Context) error {
+	if _, ok := ctx.Deadline(); !ok {
+		timed, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		return call(timed)
+	}
+	return call(ctx)
+}
+
+func answer(ctx context.Context, answers chan error) error {
+	go call(ctx)
+	select {
+	case err := <-answers:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// What runs after the end of a context need not end with it.
+func (c *client) Shutdown(ctx context.Context) error {
+	<-ctx.Done()
+	return backoff.Retry(c.dial, backoff.NewExponentialBackOff())
+}
+
+func (c *client) serve(ctx context.Context, requests chan int) {
+	for {
+		select {
+		case <-requests:
+			_ = backoff.Retry(c.dial, backoff.NewExponentialBackOff()) // want `goes on when ctx is done`
+		case <-ctx.Done():
+			_ = backoff.Retry(c.dial, backoff.NewExponentialBackOff())
+			return
+		}
+	}
+}
+
+func (c *client) until(ctx context.Context, failed chan error) error {
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	return backoff.Retry(c.dial, backoff.NewExponentialBackOff())
+}
+
+func (c *client) unless(ctx context.Context, ready chan bool) error {
+	select {
+	case <-ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	func() { <-ready }()
+	return backoff.Retry(c.dial, backoff.NewExponentialBackOff()) // want `goes on when ctx is done`
+}
+
+func (c *client) before(ctx context.Context) {
+	_ = backoff.Retry(c.dial, backoff.NewExponentialBackOff()) // want `goes on when ctx is done`
+	<-ctx.Done()
+}
+
+func (c *client) after(ctx context.Context) {
+	context.AfterFunc(ctx, func() { _ = backoff.Retry(c.dial, backoff.NewExponentialBackOff()) })
+}
