@@ -73,18 +73,34 @@ func (p *policy) from(v *types.Var, base types.Object) {
 	}
 }
 
-// setting returns what is assigned to a field of the policy's ExponentialBackOff, and whether that is
-// all for certain.
-func (p *policy) setting(field string) (values []ast.Expr, certain bool) {
-	certain = !p.unknown
-	for _, v := range p.way {
-		values = append(values, p.facts[fact{v, field}]...)
-		certain = certain && p.facts[fact{v, handed}] == nil
+var options = map[string]string{"MaxElapsedTime": "WithMaxElapsedTime", "Stop": "WithRetryStopDuration"}
+
+// setting returns what is assigned to a field of the policy's ExponentialBackOff, then what it is made
+// with, and whether that is all for certain. A function of the package may be given the policy.
+func (p *policy) setting(field string) (later, values []ast.Expr, certain bool) {
+	all, certain := slices.Clone(p.way), !p.unknown
+	for i := 0; i < len(all); i++ {
+		later = append(later, p.facts[fact{all[i], field}]...)
+		for _, call := range p.facts[fact{all[i], handed}] {
+			v := p.taken(call.(*ast.CallExpr), all[i])
+			certain = certain && v != nil
+			if v != nil && !slices.Contains(all, v) {
+				all = append(all, v)
+			}
+		}
 	}
+	values = slices.Clone(later)
 	switch e := p.origin.(type) {
 	case *ast.CallExpr:
+		for _, option := range e.Args {
+			name, _, _ := p.callee(option)
+			certain = certain && name != ""
+			if name != "" && name == options[field] {
+				values = append(values, option.(*ast.CallExpr).Args[0])
+			}
+		}
 		name, _, _ := p.callee(e)
-		certain = certain && name != "" && len(e.Args) == 0
+		certain = certain && name != ""
 	case *ast.CompositeLit:
 		for _, element := range e.Elts {
 			if kv, ok := element.(*ast.KeyValueExpr); ok && types.ExprString(kv.Key) == field {
@@ -92,13 +108,13 @@ func (p *policy) setting(field string) (values []ast.Expr, certain bool) {
 			}
 		}
 	}
-	return values, certain
+	return later, values, certain
 }
 
 // ends reports whether the policy has a MaxElapsedTime for certain.
 func (p *policy) ends() bool {
-	stop, certain := p.setting("Stop")
-	limits, _ := p.setting("MaxElapsedTime")
+	_, stop, certain := p.setting("Stop")
+	_, limits, _ := p.setting("MaxElapsedTime")
 	_, literal := p.origin.(*ast.CompositeLit)
 	value := func(e ast.Expr) string { return fmt.Sprint(p.TypesInfo.Types[e].Value) }
 	other := func(e ast.Expr) bool { return value(e) != "-1" }
@@ -110,11 +126,11 @@ func (p *policy) ends() bool {
 // literal of v4 that in a loop never stops for want of Stop.
 func (c *checker) settings(e ast.Expr, v int, byHand bool) {
 	p := c.policy(e)
-	initial, certain := p.setting("InitialInterval")
-	reset := func(v *types.Var) bool { return c.facts[fact{v, "Reset"}] != nil }
-	stop, _ := p.setting("Stop")
+	initial, _, certain := p.setting("InitialInterval")
+	resets, _, _ := p.setting("Reset")
+	_, stop, _ := p.setting("Stop")
 	lit, literal := p.origin.(*ast.CompositeLit)
-	if byHand && !literal && certain && !slices.ContainsFunc(p.way, reset) && v > 0 && v < 5 && len(initial) > 0 && c.facts[fact{initial[0], reported}] == nil {
+	if byHand && !literal && certain && len(resets) == 0 && v > 0 && v < 5 && len(initial) > 0 && c.facts[fact{initial[0], reported}] == nil {
 		c.note(initial[0], reported, e)
 		c.Reportf(initial[0].Pos(), "InitialInterval has no effect before the next Reset, and there is none")
 	} else if !byHand && literal && len(stop) == 0 && p.ends() && version(types.Unalias(p.TypesInfo.TypeOf(lit)).(*types.Named).Obj().Pkg()) == 4 {

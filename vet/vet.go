@@ -49,7 +49,7 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 		name, v, recv := c.callee(call)
 		if v == 0 {
-			c.wait(cur, call)
+			c.wait(call)
 		} else if name == "NextBackOff" && recv != nil {
 			c.shared(cur, recv, true)
 			c.settings(recv, v, true)
@@ -289,6 +289,25 @@ func (c *checker) parameter(fn ast.Node, v types.Object) int {
 	return slices.IndexFunc(slices.Collect(c.sig(fn).Params().Variables()), func(p *types.Var) bool { return p == v })
 }
 
+// argument returns what call gives fn as b, if b is a parameter of fn, or else b.
+func (c *checker) argument(b ast.Expr, fn ast.Node, call ast.Expr) ast.Expr {
+	if i, args := c.parameter(fn, c.object(b)), call.(*ast.CallExpr).Args; i >= 0 && i < len(args) {
+		return args[i]
+	}
+	return b
+}
+
+// taken returns the parameter of a function of the package as which call hands it v, or nil.
+func (c *checker) taken(call *ast.CallExpr, v types.Object) *types.Var {
+	sig := c.sig(c.function(call.Fun))
+	for i, arg := range call.Args {
+		if c.object(arg) == v && i < sig.Params().Len() {
+			return sig.Params().At(i)
+		}
+	}
+	return nil
+}
+
 // base returns the variable that e is, or whose field it is: s for s.client.policy.
 func (c *checker) base(e ast.Expr) types.Object {
 	if sel, ok := ast.Unparen(e).(*ast.SelectorExpr); ok {
@@ -327,5 +346,8 @@ func loopOf(cur inspector.Cursor) ast.Node {
 	}
 	return nil
 }
+
+// steps is how many calls lead from one function to another that is looked at.
+const steps = 3
 
 func within(pos token.Pos, n ast.Node) bool { return n.Pos() <= pos && pos < n.End() }

@@ -42,7 +42,10 @@ type ExponentialBackOff struct {
 
 type ExponentialBackOffOpts func(*ExponentialBackOff)
 
-func WithMaxElapsedTime(d time.Duration) ExponentialBackOffOpts { return nil }
+func WithInitialInterval(d time.Duration) ExponentialBackOffOpts   { return nil }
+func WithMaxInterval(d time.Duration) ExponentialBackOffOpts       { return nil }
+func WithMaxElapsedTime(d time.Duration) ExponentialBackOffOpts    { return nil }
+func WithRetryStopDuration(d time.Duration) ExponentialBackOffOpts { return nil }
 
 func NewExponentialBackOff(opts ...ExponentialBackOffOpts) *ExponentialBackOff {
 	return &ExponentialBackOff{}

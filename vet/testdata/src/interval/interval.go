@@ -58,3 +58,10 @@ func made() time.Duration {
 }
 
 func start(b backoff.BackOff) { b.Reset() }
+
+func options() time.Duration {
+	b := backoff.NewExponentialBackOff(backoff.WithMaxInterval(time.Minute))
+	b.InitialInterval = time.Second // want `InitialInterval has no effect`
+	option := backoff.NewExponentialBackOff(backoff.WithInitialInterval(time.Second))
+	return b.NextBackOff() + option.NextBackOff()
+}

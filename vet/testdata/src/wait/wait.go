@@ -2,7 +2,9 @@ package wait
 
 import (
 	"context"
+	"encoding/json"
 	"log"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -45,7 +47,10 @@ func limited() {
 	}
 }
 
-type client struct{ policy *backoff.ExponentialBackOff }
+type client struct {
+	policy *backoff.ExponentialBackOff
+	tries  int
+}
 
 func newClient() *client { return &client{policy: backoff.NewExponentialBackOff()} }
 
@@ -96,6 +101,8 @@ func endless(limit time.Duration, opts ...backoff.ExponentialBackOffOpts) {
 	configured.MaxElapsedTime = limit
 	elsewhere := backoff.NewExponentialBackOff()
 	configure(elsewhere)
+	decoded := backoff.NewExponentialBackOff()
+	_ = json.Unmarshal(nil, decoded)
 	unknown := backoff.NewExponentialBackOff(opts...)
 	for !try() {
 		time.Sleep(never.NextBackOff())
@@ -105,6 +112,7 @@ func endless(limit time.Duration, opts ...backoff.ExponentialBackOffOpts) {
 		time.Sleep(stopped.NextBackOff())
 		time.Sleep(configured.NextBackOff())
 		time.Sleep(elsewhere.NextBackOff())
+		time.Sleep(decoded.NextBackOff())
 		time.Sleep(unknown.NextBackOff())
 	}
 }
@@ -271,6 +279,239 @@ func either(quick bool) {
 	}
 }
 
-func configure(b *backoff.ExponentialBackOff) {}
+func configure(b *backoff.ExponentialBackOff) { b.MaxElapsedTime = 0 }
 
 func try() bool { return true }
+
+// Options are settings.
+func options(limit time.Duration, other backoff.ExponentialBackOffOpts) {
+	b := backoff.NewExponentialBackOff(backoff.WithMaxInterval(time.Minute))
+	minute := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(time.Minute), backoff.WithMaxInterval(time.Second))
+	endless := backoff.NewExponentialBackOff(backoff.WithMaxInterval(time.Minute), backoff.WithMaxElapsedTime(0))
+	given := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(limit))
+	stopped := backoff.NewExponentialBackOff(backoff.WithRetryStopDuration(time.Hour))
+	unknown := backoff.NewExponentialBackOff(other)
+	for !try() {
+		time.Sleep(b.NextBackOff())      // want `Sleep does not wait then`
+		time.Sleep(minute.NextBackOff()) // want `Sleep does not wait then`
+		time.Sleep(endless.NextBackOff())
+		time.Sleep(given.NextBackOff())
+		time.Sleep(stopped.NextBackOff())
+		time.Sleep(unknown.NextBackOff())
+	}
+}
+
+var again = func(d time.Duration) { <-time.After(d) }
+
+// The wait, the NextBackOff and the loop may stand in three functions.
+func followed(ctx context.Context, c *client) error {
+	b := backoff.NewExponentialBackOff()
+	for !try() {
+		pause(b.NextBackOff()) // want `Sleep does not wait then`
+		d := b.NextBackOff()
+		if err := sleep(ctx, "again", d); err != nil { // want `After does not wait then`
+			return err
+		}
+		time.Sleep(next(b))  // want `Sleep does not wait then`
+		time.Sleep(c.next()) // want `Sleep does not wait then`
+		again(c.next())      // want `After does not wait then`
+		c.wait()
+		c.wait()
+		twice(b.NextBackOff()) // want `Sleep does not wait then`
+		waitNext(b)
+		first(1, b.NextBackOff())
+		pause(time.Second)
+	}
+	pause(b.NextBackOff())
+	return nil
+}
+
+func pause(d time.Duration) { time.Sleep(d) }
+
+func waitNext(b backoff.BackOff) {
+	time.Sleep(b.NextBackOff()) // want `Sleep does not wait then`
+}
+
+func twice(d time.Duration) { pause(d) }
+
+func sleep(ctx context.Context, why string, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func next(b *backoff.ExponentialBackOff) time.Duration { return b.NextBackOff() }
+
+func (c *client) next() time.Duration {
+	d := c.policy.NextBackOff()
+	log.Print("next ", d)
+	return d
+}
+
+func (c *client) wait() {
+	log.Print("waits")
+	time.Sleep(c.policy.NextBackOff()) // want `Sleep does not wait then`
+}
+
+func first(d, _ time.Duration) { time.Sleep(d) }
+
+// A helper may look at the wait, or end the loop.
+func helped(ctx context.Context, start time.Time, c *client) {
+	b := backoff.NewExponentialBackOff()
+	over := func(d time.Duration) bool { return d == backoff.Stop }
+	for !try() {
+		d := b.NextBackOff()
+		if stopped(d) {
+			return
+		}
+		time.Sleep(d)
+		e := b.NextBackOff()
+		if over(e) {
+			return
+		}
+		time.Sleep(e)
+		f := b.NextBackOff()
+		if err := verify("f", f); err != nil {
+			return
+		}
+		time.Sleep(f)
+		time.Sleep(atMost(b.NextBackOff()))
+		if !sleepUnless(b.NextBackOff()) {
+			return
+		}
+		if !c.again(b) {
+			return
+		}
+		time.Sleep(c.checked())
+		if wait, ok := either2(b); ok {
+			time.Sleep(wait)
+		}
+		if !sleepUntil(start, b.NextBackOff()) {
+			return
+		}
+		if !c.count(b.NextBackOff()) {
+			return
+		}
+		if !c.twoTimes() {
+			return
+		}
+		time.Sleep(c.counted())
+		atLeastASecond(b.NextBackOff())
+		go c.waitAside()
+		g := b.NextBackOff()
+		if slices.Contains([]time.Duration{backoff.Stop}, g) {
+			return
+		}
+		time.Sleep(g)
+		fresh()
+		pause(func() time.Duration { return time.Second }())
+	}
+}
+
+func stopped(d time.Duration) bool { return isStop(d) }
+
+func isStop(d time.Duration) bool { return d == backoff.Stop }
+
+func verify(name string, d time.Duration) error {
+	if d < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func atMost(d time.Duration) time.Duration {
+	if d == backoff.Stop {
+		return time.Minute
+	}
+	return d
+}
+
+func sleepUnless(d time.Duration) bool {
+	if d == backoff.Stop {
+		return false
+	}
+	time.Sleep(d)
+	return true
+}
+
+func (c *client) again(b backoff.BackOff) bool {
+	d := b.NextBackOff()
+	if d == backoff.Stop {
+		return false
+	}
+	time.Sleep(d)
+	return true
+}
+
+func (c *client) checked() time.Duration {
+	d := c.policy.NextBackOff()
+	if d == backoff.Stop {
+		return time.Minute
+	}
+	return d
+}
+
+func either2(b backoff.BackOff) (time.Duration, bool) {
+	d := b.NextBackOff()
+	return d, d != backoff.Stop
+}
+
+func sleepUntil(start time.Time, d time.Duration) bool {
+	time.Sleep(d)
+	return time.Since(start) < time.Minute
+}
+
+func (c *client) count(d time.Duration) bool {
+	time.Sleep(d)
+	c.tries++
+	return c.tries < 5
+}
+
+func (c *client) twoTimes() bool {
+	c.tries++
+	time.Sleep(c.policy.NextBackOff())
+	return c.tries != 2
+}
+
+func (c *client) counted() time.Duration {
+	c.tries++
+	return c.policy.NextBackOff()
+}
+
+func (c *client) waitAside() {
+	time.Sleep(c.policy.NextBackOff()) // want `share policy, which`
+}
+
+func atLeastASecond(d time.Duration) {
+	d = max(d, time.Second)
+	time.Sleep(d)
+}
+
+// A policy for each pass cannot run out.
+func fresh() {
+	b := backoff.NewExponentialBackOff()
+	time.Sleep(b.NextBackOff())
+	for !try() {
+		c := newClient()
+		time.Sleep(c.policy.NextBackOff())
+		c.pause()
+		time.Sleep(c.next())
+	}
+}
+
+func (c *client) pause() { time.Sleep(c.policy.NextBackOff()) }
+
+func cancelled(ctx context.Context) error {
+	b := backoff.NewExponentialBackOff()
+	for !try() {
+		select {
+		case <-time.After(b.NextBackOff()): // want `After does not wait then`
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
