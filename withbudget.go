@@ -29,8 +29,8 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 // retry's success is two. One is free where for 20 s no attempt has ended, or for a minute nothing has
 // succeeded and no retry was made.
 //
-// A service recovers while load × (1 + SuccessRefund / RetryCost) < 1, if nothing fails for good: load is
-// that of first attempts, as a share of its capacity. A backlog takes about RetryCost / SuccessRefund times
+// If nothing fails for good, a service recovers while load × (1 + SuccessRefund / RetryCost) < 1, where load
+// is that of first attempts, as a share of its capacity; a small one needs more room. A backlog takes about RetryCost / SuccessRefund times
 // as long as its outage: five times by default. Set SuccessRefund: 5 for a service that has room.
 func WithBudgetWait(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
