@@ -29,9 +29,9 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 // retry's success is two. One is free where for 20 s no attempt has ended, or for a minute nothing has
 // succeeded and no retry was made.
 //
-// If nothing fails for good, a service recovers while load × (1 + SuccessRefund / RetryCost) < 1, where load
-// is that of first attempts, as a share of its capacity; a small one needs more room. A backlog takes about RetryCost / SuccessRefund times
-// as long as its outage: five times by default. Set SuccessRefund: 5 for a service that has room.
+// If nothing fails for good, a service recovers while load × (1 + SuccessRefund / RetryCost) < 1, a small
+// one well below: load is that of first attempts, as a share of its capacity. A backlog takes about five
+// times its outage, RetryCost / SuccessRefund. Set SuccessRefund: 5 for a service that has room for more.
 func WithBudgetWait(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
 		panic("backoff: WithBudgetWait called with a nil budget")
