@@ -25,7 +25,7 @@ type loop struct {
 	system *time.Timer     // made for the first wait that needs one
 	budget bool            // the policy has a Budget
 	waited bool            // some wait was above zero
-	unpaid bool            // the last wait is over, but a budget could not pay for the retry
+	unpaid bool            // a budget could not pay for the retry
 	begun  bool            // the retry that was decided on last has started
 }
 
@@ -125,8 +125,7 @@ func (l *loop) next(last error) error {
 	}
 }
 
-// decide returns the wait before the next attempt, or the error with which the loop gives up. The wait
-// is at least floor, which a server has asked for.
+// decide returns the next wait, at least a server's floor, or the error with which the loop gives up.
 func (l *loop) decide(floor time.Duration, last error) (time.Duration, error) {
 	// The floor needs a call of its own: NextBackOff has no parameter, and a user's policy, which does
 	// not know of a floor, may stand between.
@@ -146,7 +145,8 @@ func (l *loop) decide(floor time.Duration, last error) (time.Duration, error) {
 	}
 	// Budgets pay once the answer is known, so that no retry is paid for that a decorator above refuses.
 	if l.budget && !l.pay(false) {
-		return 0, newStopError(ErrBudgetExhausted, last)
+		l.unpaid = true
+		return 0, l.stopError(last)
 	}
 	wait = max(wait, floor) // not every policy knows the floor
 	if l.unpaid {
