@@ -15,11 +15,11 @@ import (
 //	wait         = interval × a random factor from [1 − RandomizationFactor, 1 + RandomizationFactor]
 //
 // After a [RetryAfterError] the range of the wait moves up to start at the time that the server asked
-// for. So with the default jitter, clients that received the same time are spread over one interval,
-// half a second at first. To spread them further, make InitialInterval about as long as the service
-// needs for all of them: clients / capacity. The intervals do not change.
+// for; the intervals do not change. So with the default jitter, clients that received the same time are
+// spread over one interval, half a second at first. To spread them further, make InitialInterval, and
+// MaxInterval if it is shorter, about as long as the service needs for all of them: clients / capacity.
 //
-// With the defaults the first ten are:
+// With the defaults the first ten intervals are:
 //
 //	retry   interval (s)   wait (s)
 //	    1          0.500   0.250 …  0.750
