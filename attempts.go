@@ -25,9 +25,9 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 // counts as the attempt's outcome, even if it is that of the attempt before.
 //
 // A body that does not set *err, perhaps because it declares an err of its own, is not treated as a
-// success: the loop panics after the first pass. Until the body sets it, *err is a placeholder. If the
-// body leaves the first pass earlier, the former value is restored. (Name the result; otherwise such an
-// exit may return the placeholder.) In later passes *err is the last attempt's error until it is set.
+// success: the loop panics after the first pass. Until the body sets it, *err is a placeholder. If the body
+// leaves the first pass before that, the former value is restored. (Name the result; otherwise such an exit
+// may return the placeholder.) In later passes *err is the last attempt's error until it is set.
 func Attempts(b BackOff, err *error) iter.Seq[int] {
 	return func(yield func(int) bool) { attempts(b, err, yield) }
 }

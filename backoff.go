@@ -20,8 +20,8 @@
 // # Choosing a policy
 //
 // Where somebody waits for the result, make two or three retries with a deadline and a shared [Budget].
-// Work that can wait has no limit of time but a context. Before a service that works through abandoned
-// requests, or that refuses at a cost, it also uses [WithBudgetWait]. Keep some jitter wherever many
+// Give work that can wait a context, but no limit of time. Before a service that works through abandoned
+// requests, or that does not refuse cheaply, also use [WithBudgetWait]. Keep some jitter wherever many
 // clients can fail at the same moment. Retry at one layer only. The page docs/choosing.md has the figures.
 //
 // # Cancellation

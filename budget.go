@@ -23,8 +23,8 @@ const (
 var ErrBudgetExhausted = errors.New("retry budget exhausted")
 
 // Budget limits the retries of many loops together, so that they do not keep an overloaded service down.
-// It is a token bucket: a retry takes tokens out, a success puts some in. A retry that the bucket cannot
-// pay for is not made ([WithBudget]), or waits for a turn ([WithBudgetWait]): one is free after 20 s.
+// It is a token bucket: retries take tokens out, successes put some in. A retry that it cannot pay for is
+// not made ([WithBudget]), or waits for a turn ([WithBudgetWait]): one is free after 20 s without attempts.
 //
 // Share one among all loops in a process that call the same service, and no other: the successes of a
 // healthy service would pay for retries at one that is down. A fixed pool of workers and a connection

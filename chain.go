@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// BackOffObserver is a policy that receives the outcome of each attempt, before it is asked for the
-// next wait. A [Ticker] does not know the outcome, so it does not call Observe. An observer is found
-// below decorators that have a method Unwrap() BackOff; they must not forward Observe, or it is told twice.
+// BackOffObserver is a policy that receives the outcome of each attempt, before it is asked for the next
+// wait. A [Ticker] does not know the outcome, so it does not call Observe. An observer is found below
+// decorators that have a method Unwrap() BackOff; they must not forward Observe, or it is called twice.
 type BackOffObserver interface {
 	BackOff
 

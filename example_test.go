@@ -621,7 +621,7 @@ func ExampleWithRetryIf() {
 	// call 3: forbidden
 }
 
-// Two limits, each with a name: the error tells which of them ended the loop.
+// Two limits, each with a cause of its own: the error says which of them ended the loop.
 func ExampleWithStopCause() {
 	errTime := errors.New("out of time")
 	errTries := errors.New("out of tries")

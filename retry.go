@@ -19,11 +19,11 @@ type Notify func(err error, wait time.Duration)
 //   - o's error is marked by [Permanent]. It is returned without the mark, so that an outer Retry goes
 //     on. If the mark is wrapped, the text stays and only the mark goes.
 //   - b returns a negative wait, such as [Stop]. o's last error is returned unchanged, unless
-//     [WithStopCause] adds a reason. So does a [Budget] that cannot pay.
-//   - b's context is done (see [WithContext]). o is not called again, and a wait is cut short. The
-//     error matches the context's Err, its [context.Cause] and o's last error, or is Err itself if all
-//     three are equal. Its Timeout answers as Err's does. [errors.As] with an interface type does not
-//     look at o's error, so that the result does not pass for it. Marks by Permanent are removed.
+//     [WithStopCause] adds a reason. [WithBudget] ends the loop too if it cannot pay, and adds its own.
+//   - b's context is done (see [WithContext]). o is not called again, and a wait is cut short. The error
+//     matches the context's Err, its [context.Cause] and o's last error, or is Err itself if all three
+//     are equal. Its Timeout answers as Err's does. [errors.As] with an interface type does not look at
+//     o's error, so that the result does not pass for it. Marks by Permanent in the cause are removed.
 //   - The wait would outlast the deadline of b's context. The error matches
 //     [context.DeadlineExceeded] and o's last error; the context itself is not done then. The first
 //     wait above zero is not refused, or a loop around Retry would spin. One that a server asked for

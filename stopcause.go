@@ -6,8 +6,8 @@ import "time"
 // matches cause as well as the operation's last error, and its text shows both.
 //
 // If several apply, the innermost wins. Where a [Budget] cannot pay, that is the only cause. A mark by
-// [Permanent] in cause is removed. If a decorator of yours asks b, b stops, and the decorator then stops
-// for a reason of its own, cause is added all the same. A nil cause panics.
+// [Permanent] in cause is removed. If your own decorator asks b, b stops, and the decorator then stops
+// for another reason, cause is added all the same. A nil cause panics.
 func WithStopCause(b BackOff, cause error) BackOff {
 	if cause == nil {
 		panic("backoff: WithStopCause called with a nil cause")

@@ -19,7 +19,7 @@ import (
 // Call Stop when done: until then a goroutine waits to send. A context given with [WithContext] also
 // ends it, once the first tick has been received. C does not say why it was closed; ask the
 // context's Err. A wait that will outlast the context's deadline still starts. A Ticker is safe for
-// concurrent use. Do not use its policy elsewhere until C is closed.
+// concurrent use. Do not use its policy elsewhere until C is closed. The zero value is not usable.
 type Ticker struct {
 	// C delivers the ticks. It is unbuffered, and is closed once: when the policy stops, when the
 	// context is done, after Stop, or if a Timer has no channel.
@@ -40,8 +40,8 @@ func NewTicker(b BackOff) *Ticker { return NewTickerWithTimer(b, nil) }
 // stopped when the ticker ends. The first tick comes immediately, even if b's context is done. The value of
 // a later tick is the time at which its wait ended.
 //
-// A nil timer means the default one. It panics if b has a [Budget]: a Ticker does not know how an attempt
-// ended, and would pay for a tick after a success as well.
+// A nil timer means the default one. NewTickerWithTimer panics if b has a [Budget]: a Ticker does not know
+// how an attempt ended, and would pay for a tick after a success as well.
 func NewTickerWithTimer(b BackOff, timer Timer) *Ticker {
 	c := make(chan time.Time)
 	t := &Ticker{C: c, c: c, stop: make(chan struct{})}

@@ -19,19 +19,19 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 }
 
 // WithBudgetWait is like [WithBudget] for work that can wait, and that arrives whether or not earlier
-// work is done: a goroutine for each message, many clients. Give b no limit of time, but a context. It is
-// not for a fixed pool of workers, which limits itself, nor for a connection that is kept. A batch beside
-// a trickle of other calls needs a budget of its own.
+// work is done: a goroutine for each message, many clients. Give b a context, but no limit of time:
+// WithMaxElapsedTime(0). It is not for a fixed pool of workers, which limits itself, nor for a connection
+// that is kept. A batch beside a trickle of other calls needs a budget of its own.
 //
 // If the bucket is empty when a wait is over, the loop waits again (b's next wait, at least 100 ms; it is
-// notified, and counts for [WithMaxRetries]) until there is a turn. If b stops meanwhile, the error matches
-// [ErrBudgetExhausted]. Five successes at the first attempt are a turn; where there was none for 20 s, one
-// retry's success is two. One is free where for 20 s no attempt has ended, or for a minute nothing has
-// succeeded and no retry was made.
+// notified, and counts for [WithMaxRetries]) until there is a turn. If the policy stops meanwhile, the
+// error matches [ErrBudgetExhausted]. Five successes at the first attempt pay for a turn; after 20 s
+// without such a success, one of a retry pays for two. A turn is free if for 20 s no attempt has ended,
+// or if for a minute nothing has succeeded and no retry was made.
 //
-// If nothing fails for good, a service recovers while load × (1 + SuccessRefund / RetryCost) < 1, a small
-// one well below: load is that of first attempts, as a share of its capacity. A backlog takes about five
-// times its outage, RetryCost / SuccessRefund. Set SuccessRefund: 5 for a service that has room for more.
+// If nothing fails for good, a service recovers while load × (1 + SuccessRefund / RetryCost) < 1 (a small
+// one: well below 1). load is that of first attempts, as a share of its capacity. A backlog takes about
+// five times its outage, RetryCost / SuccessRefund. Set SuccessRefund: 5 for a service with room for more.
 func WithBudgetWait(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
 		panic("backoff: WithBudgetWait called with a nil budget")
