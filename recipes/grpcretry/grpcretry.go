@@ -9,7 +9,7 @@
 // ResourceExhausted may stand for a quota that is used up for the day; name it in Codes if the service
 // means "slow down".
 //
-// Each of these codes may come after the server has done the work, even Unavailable: name only
+// Each code that is retried may come after the server has done the work, even Unavailable: name only
 // methods for which twice is the same as once. Any other call is passed on as it is; gRPC itself
 // repeats it if it never left the client. Streams are not retried.
 //
@@ -56,8 +56,8 @@ type Options struct {
 
 	// Policy returns a policy for one call. A wait that the server asks for counts against its
 	// MaxElapsedTime. Nil means at most 4 retries within a minute, with full jitter. For calls that can
-	// wait, let it use [backoff.WithBudgetWait] with a budget that they share, and set Budget to
-	// &backoff.Budget{RetryCost: -1}, which refuses nothing.
+	// wait, let it use [backoff.WithBudgetWait], with a budget that they share and without a limit of
+	// time, and set Budget to &backoff.Budget{RetryCost: -1}, which refuses nothing.
 	Policy func() backoff.BackOff
 
 	// Budget pays for the retries. Share it with other clients of the same service. Nil means a

@@ -31,7 +31,8 @@ import (
 	"example.com/backoff"
 )
 
-// Options are the settings of [Do]. The zero value is ready to use.
+// Options are the settings of [Do]. The zero value is ready to use. If calls of Do that run at the same
+// time share its functions, these must be safe for concurrent use.
 type Options struct {
 	// Tx are the options that each transaction begins with. Nil means the driver's default.
 	Tx *sql.TxOptions
