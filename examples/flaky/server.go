@@ -24,7 +24,7 @@ var errNotFound = errors.New("404 Not Found")
 
 func pages() []page {
 	return []page{
-		{path: "/plain", does: "answers at once"},
+		{path: "/plain", does: "answers immediately"},
 		{path: "/busy", does: "answers the first three requests with 503", bad: 3, trap: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}},

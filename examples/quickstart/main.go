@@ -14,7 +14,7 @@ import (
 	"example.com/backoff"
 )
 
-// fetch returns the body of the page at url. It makes six attempts at most, and none after ctx has ended.
+// fetch returns the body of the page at url. It makes six attempts at most, and no retry after ctx has ended.
 func fetch(ctx context.Context, url string) (string, error) {
 	client := &http.Client{Timeout: 10 * time.Second} // limits each attempt
 	get := func() (string, error) {
