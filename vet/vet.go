@@ -148,8 +148,8 @@ func (c *checker) learn() {
 	}
 }
 
-// nudge reports whether send need not succeed: it is a case of a select that does nothing in it, nor by
-// default.
+// nudge reports whether send need not succeed: it is a case of a select, with an empty body, and the
+// default's is empty too.
 func nudge(send inspector.Cursor) bool {
 	clause, ok := send.Parent().Node().(*ast.CommClause)
 	if !ok || len(clause.Body) > 0 {
@@ -347,7 +347,7 @@ func loopOf(cur inspector.Cursor) ast.Node {
 	return nil
 }
 
-// steps is how many calls lead from one function to another that is looked at.
+// steps is how many calls in a row are followed from one function to another.
 const steps = 3
 
 func within(pos token.Pos, n ast.Node) bool { return n.Pos() <= pos && pos < n.End() }
