@@ -2,7 +2,7 @@ package backoff
 
 import "time"
 
-// Clock tells the time.
+// Clock tells the time. One that the policies of several loops share must be safe for concurrent use.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time
