@@ -12,8 +12,10 @@ import (
 // unlimitedRequests returns the expected requests for each operation without a budget.
 func unlimitedRequests(rate float64) float64 { return 1 + rate + rate*rate + rate*rate*rate }
 
+// The closed forms hold at 100 operations a second. At ten, a process in which 70 % fail has some five successes
+// in three seconds at times, and a bucket that is down to its floor forgets what was spent beyond it.
 func TestAmplificationClosedForms(t *testing.T) {
-	for _, r := range runAmplification(settings(t, "-scenario amplification -rates 0,0.1,0.3,0.5,0.7,0.9,1")).rows {
+	for _, r := range runAmplification(settings(t, "-scenario amplification -per-second 100 -rates 0,0.1,0.3,0.5,0.7,0.9,1")).rows {
 		want := 1.0
 		if r.name != noRetries {
 			want = unlimitedRequests(r.rate)
@@ -27,7 +29,7 @@ func TestAmplificationClosedForms(t *testing.T) {
 			allowed := (1 - r.rate) * backoff.DefaultSuccessRefund / cost
 			want = min(want, 1+allowed/max(r.rate, 0.01))
 		}
-		require.InEpsilon(t, want, r.requests, 0.015, "%s at %g", r.name, r.rate)
+		require.InEpsilon(t, want, r.requests, 0.006, "%s at %g", r.name, r.rate)
 		switch {
 		case r.name == noRetries:
 			require.InDelta(t, r.rate, r.failed, 0.005)
