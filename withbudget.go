@@ -31,7 +31,7 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 //
 // If nothing fails for good, a service recovers while load × (1 + SuccessRefund / RetryCost) < 1 (a small
 // one: well below 1). load is that of first attempts, as a share of its capacity. A backlog takes about
-// five times its outage, RetryCost / SuccessRefund. Set SuccessRefund: 5 for a service with room for more.
+// five times as long as nothing succeeded: RetryCost / SuccessRefund. A service with room: SuccessRefund: 5.
 func WithBudgetWait(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
 		panic("backoff: WithBudgetWait called with a nil budget")
