@@ -23,7 +23,7 @@ func blipStrategies(retries int) []strategy {
 		{name: fullJitter, policy: full},
 		{name: fixed500, policy: full, process: budget(500, 0, 0, backoff.WithBudget)},
 		{name: withBudget, policy: full, process: budget(0, 0, 0, backoff.WithBudget)},
-		waiting(withWait, 0),
+		waiting(withWait, 0, 0),
 	}
 }
 

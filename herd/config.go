@@ -20,10 +20,10 @@ type config struct {
 	clients, processes, capacities   numbers[int]
 	loads, rates                     numbers[float64]
 	runs, seeds, perProcess, retries int
-	size                             int // of batches, bursts and pools
+	size                             int // of batches and pools
 	perSecond                        float64
 	work, interval                   time.Duration
-	csv                              bool
+	csv, long                        bool
 	svg                              string
 }
 
@@ -32,7 +32,7 @@ var errReported = errors.New("reported")
 
 // single holds the flags for which a scenario takes one number, and others several.
 var single = map[string]string{
-	"outage": "clients load", "blip": "processes", "programs": "processes load", "law": "processes",
+	"outage": "clients load", "blip": "processes", "programs": "processes load",
 	"rules": "load", "retry-after": "clients",
 }
 
@@ -105,16 +105,16 @@ func (c *config) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("herd", flag.ContinueOnError)
 	flags.StringVar(&c.scenario, "scenario", "all", "`which` to simulate ("+strings.Join(names(), ", ")+" or all)")
 	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
-	flags.IntVar(&c.seeds, "seeds", 1, "outage, blip, fleet, rules, programs, law: `number` of seeds, from -seed on; with more\n"+
+	flags.IntVar(&c.seeds, "seeds", 1, "outage, blip, fleet, rules, programs: `number` of seeds, from -seed on; with more\n"+
 		"than one, figures are ranges")
 
 	flags.StringVar(&c.shape, "shape", "arrivals", "programs: how operations begin: `"+shapeNames()+"`")
-	flags.IntVar(&c.size, "size", 0, "programs: `number` of operations in a batch or a burst, or of workers in a pool\n"+
-		"(default 1000, 30, or as many as make the load)")
+	flags.IntVar(&c.size, "size", 0, "programs: `number` of operations in a batch, or of workers in a pool (default 1000, or as\n"+
+		"many as make the load)")
 	flags.Var(&c.clients, "clients", "contention, outage, retry-after: `numbers` of clients, separated by commas\n"+
 		"(default 10,20,50,100), or the one of the outage (2000) or the retry-after (10000)")
 	flags.IntVar(&c.perProcess, "per-process", 100, "outage: `number` of clients of a process")
-	flags.Var(&c.processes, "processes", "blip, fleet, rules, programs, law: `numbers` of processes, separated by commas\n"+
+	flags.Var(&c.processes, "processes", "blip, fleet, rules, programs: `numbers` of processes, separated by commas\n"+
 		"(default 1,10,100,300,1000), or of the rules (10,100,1000), or one (10)")
 	flags.DurationVar(&c.restart, "restart", 0, "blip, fleet: after how `long` each process starts anew (default never)")
 	flags.Float64Var(&c.beside, "beside", 0, "blip, programs: `number` of requests per second of each process to another service, which\n"+
@@ -124,19 +124,20 @@ func (c *config) flags() *flag.FlagSet {
 	flags.IntVar(&c.retries, "retries", 3, "amplification, blip, fleet, rules: `number` of retries of an operation")
 	flags.Var(&c.capacities, "capacity", "fleet: `capacities` of each process's budget, separated by commas (default 500,0);\n"+
 		"0 sizes itself")
-	flags.DurationVar(&c.interval, "interval", 0, "retry-after, programs: InitialInterval of some strategies, the first `wait` (default 10s, 20s)")
-	flags.Func("queue", "outage, blip, fleet, rules, programs, law: `fifo` works through the service's queue in order,\n"+
+	flags.DurationVar(&c.interval, "interval", 0, "retry-after: InitialInterval of some strategies, the first `wait` (default 10s)")
+	flags.Func("queue", "outage, blip, fleet, rules, programs: `fifo` works through the service's queue in order,\n"+
 		"lifo takes the newest first, a duration refuses what would wait for longer, and none\n"+
 		"refuses what the service cannot do now (default none in the outage, else fifo)", c.setQueue)
-	flags.Float64Var(&c.refusal, "refusal", 0.1, "outage, blip, fleet, rules, programs, law, retry-after: `share` of the work of an answer that\n"+
+	flags.Float64Var(&c.refusal, "refusal", 0.1, "outage, blip, fleet, rules, programs, retry-after: `share` of the work of an answer that\n"+
 		"a refusal takes")
-	flags.Float64Var(&c.rate, "rate", 0, "programs, law: `number` of requests that the service can do in a second\n"+
-		"(default 100, or 50 in the law)")
-	flags.Var(&c.loads, "load", "outage, blip, fleet, rules, programs, law: `loads` before the service is down, as shares of\n"+
-		"what it can do, separated by commas (default 0.7,0.8,0.9 in the blip, 0.45,0.65,0.8 in the\n"+
-		"law, else 0.8)")
-	flags.DurationVar(&c.duration, "duration", 0, "outage, blip, fleet, rules, programs, law: for how `long` the service is down\n"+
-		"(default 1m in the outage and the law, else 10s; both 10s and 1m in the programs)")
+	flags.Float64Var(&c.rate, "rate", 0, "programs: `number` of requests that the service can do in a second\n"+
+		"(default 30)")
+	flags.Var(&c.loads, "load", "outage, blip, fleet, rules, programs: `loads` before the service is down, as shares of\n"+
+		"what it can do, separated by commas (default 0.7,0.8,0.9 in the blip, 0.6 in the\n"+
+		"programs, else 0.8)")
+	flags.DurationVar(&c.duration, "duration", 0, "outage, blip, fleet, rules, programs: for how `long` the service is down\n"+
+		"(default 1m in the outage, else 10s; in the programs the troubles of the page)")
+	flags.BoolVar(&c.long, "long", false, "programs: ten minutes too, among the troubles of the page; it takes minutes")
 	flags.DurationVar(&c.after, "after", 0, "outage, blip, programs: for how `long` operations begin after it\n"+
 		"(default 30m in the outage, else 5m; in the programs at least 8 outages)")
 	flags.Float64Var(&c.failing, "failing", 0, "outage, blip, programs: `rate` at which attempts fail from the outage on")

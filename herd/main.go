@@ -18,8 +18,8 @@
 //     While it is down, all requests fail immediately. The outcome of a request takes |Normal(100, 20)| ms.
 //
 // A service recovers when 90 % of the operations succeed again, for good, over five seconds (20 in the
-// outage and the programs); a batch when all of its operations have. An operation is lost if its policy gives it up, or if it
-// has not ended -after the last operations have begun, or half an hour.
+// outage and the programs); a batch when all of its operations have. An operation is lost if its policy
+// gives it up, or if it has not ended -after the last operations have begun, or half an hour.
 //
 // # Scenarios
 //
@@ -34,8 +34,7 @@
 // earlier ones have ended. A tenth of the clients hold a connection, notice immediately that the service goes
 // down, and begin an operation then.
 //
-// The programs have a -shape: how they begin operations. In the law, operations begin at random times and
-// use WithBudgetWait.
+// The programs have a -shape: how they begin operations.
 //
 // In the contention, clients update one row under optimistic concurrency: each reads the row's version, then
 // writes with that version. A write whose version is stale by the time it ends fails, and its client backs
@@ -125,7 +124,6 @@ var scenarios = []struct {
 	{"fleet", func(c config) result { return runFleet(c) }},
 	{"rules", func(c config) result { return runRules(c) }},
 	{"programs", func(c config) result { return runPrograms(c) }},
-	{"law", func(c config) result { return runLaw(c) }},
 	{"retry-after", func(c config) result { return runRetryAfter(c) }},
 }
 

@@ -40,7 +40,7 @@ func TestUsageErrors(t *testing.T) {
 		"-runs 1000001 is too large":                      "-scenario contention -runs 1000001",
 		"-restart 5ns is too large or too small":          "-scenario blip -restart 5ns",
 		"-per-second +Inf is too large":                   "-scenario amplification -per-second Inf",
-		"-rate at least 1":                                "-scenario law -rate 0.1",
+		"-rate at least 1":                                "-scenario programs -rate 0.1",
 		"-csv is for contention, fleet, not for":          "-scenario outage -csv",
 		"-svg is for outage, blip, not for -scenario":     "-scenario retry-after -svg x.svg",
 	} {
@@ -100,7 +100,8 @@ func TestOutput(t *testing.T) {
 		"-scenario fleet -processes 1 -capacity 50 -load 0.3":                      `(?m)^1 +50 +0\.3 +\d+ +[01]\.\d{3}$`,
 		"-scenario fleet -processes 3 -capacity 0 -csv -duration 2s -load 0.1,0.2": `\n3,0,0\.1,\d+,[01]\.\d{3}\n3,0,0\.2,`,
 		"-scenario retry-after -clients 2000 -interval 2s":                         `(?m)^FullJitter from 2 s +\d+ `,
-		"-scenario programs -shape batch -size 20 -duration 1s -after 30s":         `(?m)^no limit of time from 20s +20 +\d+ s +0\.0 % +\d+s +2\.\d\d$`,
+		"-scenario programs -shape batch -size 20 -duration 1s -after 30s":         `(?m)^first wait 2 N / capacity +20 +\d+ s +0\.0 % +\d+s +\d\.\d\d$`,
+		"-scenario programs -rate 10 -load 0.3 -after 5s -seeds 2 -queue none":     `(?m)^ +10 s +60 s +10 % +30 %\nno retries +\d+–\d+ % .*\n(?s:.*)^WithBudgetWait +\d+`,
 	} {
 		require.Regexp(t, want, output(t, args), args)
 	}

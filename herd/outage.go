@@ -22,7 +22,7 @@ func outageStrategies() []strategy {
 		{name: fullJitter, policy: exponential(backoff.WithJitter(backoff.FullJitter))},
 		{name: first20, policy: exponential(backoff.WithInitialInterval(20 * time.Second))},
 		{name: withBudget, policy: exponential(), process: budget(0, 0, 0, backoff.WithBudget)},
-		waiting(withWait, 0),
+		waiting(withWait, 0, 0),
 	}
 }
 

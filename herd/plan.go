@@ -27,7 +27,6 @@ type plan struct {
 	window   int           // of seconds over which the goodput is averaged
 	restart  time.Duration // after which each process starts anew, if it is set
 
-	burst   int  // operations that begin at once, in one process, each time that some do
 	atOnce  int  // operations that begin at the moment at which the service goes down
 	workers int  // begin the operations instead, each a second after its last one has ended
 	fresh   bool // each operation has a process of its own
@@ -67,14 +66,12 @@ func play(s strategy, p plan) *outcome {
 			c.schedule(time.Duration(arrivals.Int64N(int64(workerPause+answerTime))), again)
 		}
 	case p.load > 0:
-		c.arrivals(arrivals, p.demand()/float64(max(1, p.burst)), p.closing(), func() {
+		c.arrivals(arrivals, p.demand(), p.closing(), func() {
 			process := arrivals.IntN(p.processes)
 			if p.fresh {
 				c.restart(process)
 			}
-			for range max(1, p.burst) {
-				c.begin(process, nil)
-			}
+			c.begin(process, nil)
 		})
 	}
 	c.schedule(p.from, func() {

@@ -173,15 +173,12 @@ func TestRetryAfter(t *testing.T) {
 
 // Each shape begins the operations that it says.
 func TestShapes(t *testing.T) {
-	for shape, want := range map[string]int{"arrivals": 1600, "tool": 1600, "bursts": 1600, "pool": 1600, "batch": 30} {
-		c := settings(t, "-scenario programs -queue none -duration 1s -after 5s -rate 50 -size 0 -shape "+shape)
+	for shape, want := range map[string]int{"arrivals": 1600, "tool": 1600, "pool": 1600, "batch": 30} {
+		c := settings(t, "-scenario programs -queue none -duration 1s -after 5s -rate 50 -load 0.8 -size 0 -shape "+shape)
 		if shape == "batch" {
 			c.size = 30
 		}
-		for _, one := range runPrograms(c) {
-			o := one.trials[0].outcomes[0]
-			require.InDelta(t, want, o.begun.total(), float64(want)/5, shape)
-		}
+		require.InDelta(t, want, runPrograms(c).trials[0].outcomes[0].begun.total(), float64(want)/5, shape)
 	}
 }
 
@@ -189,12 +186,16 @@ func TestShapes(t *testing.T) {
 func TestPrograms(t *testing.T) {
 	manyOperations(t)
 	results := func(args string) map[string]*outcome {
-		c := settings(t, "-scenario programs -duration 15s -queue none "+args)
-		return byName(programStrategies(10*time.Second), runPrograms(c)[0].trials[0].plan)
+		c := settings(t, "-scenario programs -duration 15s -queue none -rate 100 "+args)
+		outcomes := map[string]*outcome{}
+		for _, t := range runPrograms(c).trials {
+			outcomes[t.name] = t.outcomes[0]
+		}
+		return outcomes
 	}
 	require.Less(t, results("-shape pool")[noLimit].recovered(), 30.0)
 	batch := results("-shape batch")
-	require.Less(t, batch[noLimit].recovered(), 60.0)
-	require.Zero(t, batch[noLimit].lost)
+	require.Less(t, batch[firstWait].recovered(), 60.0)
+	require.Zero(t, batch[firstWait].lost)
 	require.Equal(t, 1000, batch[noRetries].lost)
 }

@@ -4,23 +4,21 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"time"
 
 	"example.com/backoff"
 )
 
-const workerPause = time.Second
+const (
+	workerPause = time.Second
+	firstWait   = "first wait 2 N / capacity"
+)
 
 // shapes are the kinds of programs, by how they begin operations. Each makes a plan its own, and says what
 // it does.
 var shapes = map[string]func(p *plan, size int) string{
 	"arrivals": func(*plan, int) string { return "operations begin at random times" },
-	"bursts": func(p *plan, size int) string {
-		p.burst = cmp.Or(size, 30)
-		return fmt.Sprintf("operations begin %d at once in one process, at random times", p.burst)
-	},
 	"pool": func(p *plan, size int) string {
 		p.workers = cmp.Or(size, int(p.demand()*(workerPause+answerTime).Seconds()))
 		p.load = float64(p.workers) / (workerPause + answerTime).Seconds() / p.rate
@@ -36,77 +34,112 @@ var shapes = map[string]func(p *plan, size int) string{
 	},
 }
 
-func programStrategies(interval time.Duration) []strategy {
-	forever, first := backoff.WithMaxElapsedTime(0), backoff.WithInitialInterval(interval)
-	longest := backoff.WithMaxInterval(max(backoff.DefaultMaxInterval, interval))
-	return []strategy{
+// programStrategies returns those for the shape of a plan. The first three are for all.
+func programStrategies(p plan) []strategy {
+	forever := backoff.WithMaxElapsedTime(0)
+	three, small := limited(3, exponential()), budget(5, 0, 0, backoff.WithBudget)
+	all := []strategy{
 		{name: noRetries, policy: noRetry},
 		{name: proportional, policy: exponential()},
 		{name: awsRule, policy: jittered(2, backoff.FullJitter), process: following(awsStandard)},
-		{name: "3 retries " + withBudget, policy: limited(3, exponential()), process: budget(0, 0, 0, backoff.WithBudget)},
-		{name: "2 retries from 5 s", policy: limited(2, exponential(backoff.WithInitialInterval(5*time.Second)))},
-		{name: noLimit, policy: exponential(forever)},
-		{name: noLimit + " from " + interval.String(), policy: exponential(forever, first, longest)},
-		waiting(withWait, 0),
-		waiting(withWait+" refund 5", 5),
+	}
+	switch plain := (strategy{name: noLimit, policy: exponential(forever)}); {
+	case p.fresh:
+		return append(all, strategy{name: "2 retries from 5 s", policy: limited(2, exponential(backoff.WithInitialInterval(5*time.Second)))})
+	case p.workers > 0:
+		return append(all, plain, waiting(withWait, 0, 0))
+	case p.atOnce > 0:
+		first := time.Duration(2 * float64(p.atOnce) / p.rate * float64(time.Second))
+		longest := backoff.WithMaxInterval(max(backoff.DefaultMaxInterval, first))
+		all = append(all, strategy{name: firstWait, policy: exponential(forever, backoff.WithInitialInterval(first), longest)})
+		return append(all, waiting(withWait, 0, 0))
+	default:
+		return append(all, strategy{"3 retries " + withBudget, three, budget(0, 0, 0, backoff.WithBudget)}, strategy{"3 retries Capacity 5", three, small},
+			plain, waiting(withWait, 0, 0), waiting(withWait+" Capacity 5", 5, 0), waiting(withWait+" refund 5", 0, 5))
 	}
 }
 
-// program is what a program comes to in one trouble, by strategies.
-type program struct {
-	title  string
-	trials []trial
+// programs are what programs come to: in each trouble all strategies, then in the next one.
+type programs struct {
+	title      string
+	strategies int
+	trials     []trial
 }
-
-type programs []program
 
 // troubles are what programs get into: what the flags say, or those in the tables of the page.
 func (c config) troubles() []plan {
 	p := c.plan
-	p.processes, p.load, p.queue = c.processes.or(10)[0], c.loads.or(0.8)[0], cmp.Or(p.queue, fifo)
-	p.rate, p.from, p.window = cmp.Or(p.rate, 100), troubleAt, 20
+	p.processes, p.load, p.queue = c.processes.or(10)[0], c.loads.or(0.6)[0], cmp.Or(p.queue, fifo)
+	p.rate, p.from, p.window = cmp.Or(p.rate, 30), troubleAt, 20
 	if p.duration > 0 || p.failing > 0 || c.scenario == "all" {
 		p.duration = cmp.Or(p.duration, 10*time.Second)
 		return []plan{p}
 	}
 	var plans []plan
-	const s = time.Second
-	for _, t := range []plan{{duration: 10 * s}, {duration: 60 * s}, {duration: 10 * s, failing: 0.1}, {duration: 10 * s, failing: 0.3}} {
-		p.duration, p.failing = t.duration, t.failing
-		plans = append(plans, p)
+	for _, t := range []plan{{duration: 10}, {duration: 60}, {duration: 600}, {duration: 10, failing: 0.1}, {duration: 10, failing: 0.3}} {
+		if p.duration, p.failing = t.duration*time.Second, t.failing; c.long || t.duration < 600 {
+			plans = append(plans, p)
+		}
 	}
 	return plans
 }
 
 func runPrograms(c config) (all programs) {
-	plans, title := c.troubles(), ""
+	plans := c.troubles()
 	for i := range plans {
 		p := &plans[i]
 		p.after = cmp.Or(p.after, max(blipAfter, 8*p.duration))
-		title = shapes[c.shape](p, c.size)
+		all.title = shapes[c.shape](p, c.size)
 	}
-	strategies := programStrategies(cmp.Or(c.interval, 20*time.Second))
-	for trials := range slices.Chunk(c.try(strategies, plans...), len(strategies)) {
-		all = append(all, program{title, trials})
-	}
+	strategies := programStrategies(plans[0])
+	all.strategies, all.trials = len(strategies), c.try(strategies, plans...)
 	return all
 }
 
 func (all programs) table(w io.Writer) {
-	for i, one := range all {
-		p := one.trials[0].plan
-		if i == 0 {
-			fmt.Fprintf(w, "Programs: %s; %d processes, %g requests/s at most\n%s\n\n", one.title, p.processes, p.rate, p.described())
+	p := all.trials[0].plan
+	fmt.Fprintf(w, "Programs: %s; %d processes, %g requests/s at most, %.4g %% load\n%s\n", all.title, p.processes, p.rate, p.load*100, p.described())
+	if len(all.trials) > all.strategies {
+		fmt.Fprint(w, "Down for so long, or for 10 s and failing at that rate from then on: the operations that are lost, or the slowest\n\n")
+		head := []string{""}
+		for i := 0; i < len(all.trials); i += all.strategies {
+			head = append(head, all.trials[i].trouble())
 		}
-		fmt.Fprintf(w, "Down for %v at %.4g %% load, and %v after it; from then on %g %% of attempts fail\n\n",
-			p.duration, p.load*100, p.after, p.failing*100)
-		head := [][]string{
-			{"", "calls", "recovered", "", "slowest", "calls"},
-			{"", "while down", "after", "lost", "operation", "for each"},
-		}
-		writeStrategies(w, head, len(one.trials), one.trials, func(t trial) []string {
-			down := t.span((*outcome).down, func(v float64) string { return strconv.Itoa(int(v)) }, "")
-			return []string{down, t.recovered(), t.lost(), t.slowest(), t.each()}
-		})
+		writeStrategies(w, [][]string{head}, all.strategies, all.trials, func(t trial) []string { return []string{t.harm()} })
+		return
 	}
+	fmt.Fprintf(w, "Down for %v, and %v after it; from then on %g %% of attempts fail\n\n", p.duration, p.after, p.failing*100)
+	head := [][]string{
+		{"", "calls", "recovered", "", "slowest", "calls"},
+		{"", "while down", "after", "lost", "operation", "for each"},
+	}
+	writeStrategies(w, head, all.strategies, all.trials, func(t trial) []string {
+		down := t.span((*outcome).down, func(v float64) string { return strconv.Itoa(int(v)) }, "")
+		return []string{down, t.recovered(), t.lost(), t.slowest(), t.each()}
+	})
+}
+
+// trouble names what a plan gets into.
+func (p plan) trouble() string {
+	if p.failing > 0 {
+		return fmt.Sprintf("%g %%", p.failing*100)
+	}
+	return fmt.Sprintf("%g s", p.duration.Seconds())
+}
+
+// harm returns the share of the operations that are lost or, if none are, how long the slowest takes.
+func (t trial) harm() string {
+	lost, slowest := 0.0, 0.0
+	for _, o := range t.outcomes {
+		lost, slowest = max(lost, o.lostShare()), max(slowest, o.history.slowest.Seconds())
+	}
+	switch {
+	case lost >= 9.95:
+		return t.span(func(o *outcome) float64 { return o.lostShare() }, decimals(0), " %")
+	case lost >= 0.05:
+		return t.lost()
+	case slowest >= 300:
+		return t.span(func(o *outcome) float64 { return o.history.slowest.Minutes() }, decimals(0), " min")
+	}
+	return t.span(func(o *outcome) float64 { return o.history.slowest.Seconds() }, decimals(0), " s")
 }

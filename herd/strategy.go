@@ -101,6 +101,6 @@ func budget(capacity, cost, refund int, with func(backoff.BackOff, *backoff.Budg
 }
 
 // waiting returns a strategy whose retries wait for their turn, without a limit of time.
-func waiting(name string, refund int) strategy {
-	return strategy{name, exponential(backoff.WithMaxElapsedTime(0)), budget(0, 0, refund, backoff.WithBudgetWait)}
+func waiting(name string, capacity, refund int) strategy {
+	return strategy{name, exponential(backoff.WithMaxElapsedTime(0)), budget(capacity, 0, refund, backoff.WithBudgetWait)}
 }
