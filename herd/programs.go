@@ -40,7 +40,7 @@ func programStrategies(p plan) []strategy {
 	three, small := limited(3, exponential()), budget(5, 0, 0, backoff.WithBudget)
 	all := []strategy{
 		{name: noRetries, policy: noRetry},
-		{name: proportional, policy: exponential()},
+		{name: "default", policy: exponential()},
 		{name: awsRule, policy: jittered(2, backoff.FullJitter), process: following(awsStandard)},
 	}
 	switch plain := (strategy{name: noLimit, policy: exponential(forever)}); {
