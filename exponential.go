@@ -96,15 +96,15 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	if b.Rand != nil {
 		random = b.Rand.Uint64()
 	}
-	longest := b.maxInterval()
-	interval := b.current
-	if interval == 0 || interval != longest { // else step changes nothing
+	longest, interval := b.maxInterval(), b.current
+	if interval != longest { // else step changes nothing
 		interval = b.step(longest)
 	}
+	initial := min(b.initial(), longest)
 	if b.Jitter == DecorrelatedJitter {
-		interval = min(cmp.Or(b.previous, b.initial()), longest)
+		interval = min(cmp.Or(b.previous, initial), longest)
 	}
-	low, width := b.Jitter.window(interval, min(b.initial(), longest), longest, b.RandomizationFactor)
+	low, width := b.Jitter.window(interval, initial, longest, b.RandomizationFactor)
 	wait := low + draw(width, random)
 	if b.Jitter == DecorrelatedJitter {
 		wait = min(wait, longest)
