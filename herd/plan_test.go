@@ -12,8 +12,13 @@ import (
 
 // byName plays the strategies in a plan.
 func byName(strategies []strategy, p plan) map[string]*outcome {
+	return named((config{seeds: 1}).try(strategies, p))
+}
+
+// named returns the outcomes with the first seed by the names of the strategies.
+func named(trials []trial) map[string]*outcome {
 	outcomes := map[string]*outcome{}
-	for _, t := range (config{seeds: 1}).try(strategies, p) {
+	for _, t := range trials {
 		outcomes[t.name] = t.outcomes[0]
 	}
 	return outcomes
@@ -117,10 +122,7 @@ func TestRestart(t *testing.T) {
 
 func TestOutage(t *testing.T) {
 	manyOperations(t)
-	results := map[string]*outcome{}
-	for _, o := range runOutage(settings(t, "-scenario outage -clients 300 -load 0.83 -after 20m")).trials {
-		results[o.name] = o.outcomes[0]
-	}
+	results := named(runOutage(settings(t, "-scenario outage -clients 300 -load 0.83 -after 20m")).trials)
 	for name, o := range results {
 		require.Equal(t, o.begun.total(), o.good.total()+o.lost, name)
 		require.Equal(t, results[noRetries].begun.total(), o.begun.total(), "the load is the same for all")
@@ -155,10 +157,7 @@ func TestRefusal(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	manyOperations(t)
-	results := map[string]*outcome{}
-	for _, o := range runRetryAfter(settings(t, "-scenario retry-after -clients 5000")) {
-		results[o.name] = o.outcomes[0]
-	}
+	results := named(runRetryAfter(settings(t, "-scenario retry-after -clients 5000")))
 	require.Equal(t, 100, results[noRetries].good.total())
 	delete(results, noRetries)
 	for name, o := range results {
@@ -187,11 +186,7 @@ func TestPrograms(t *testing.T) {
 	manyOperations(t)
 	results := func(args string) map[string]*outcome {
 		c := settings(t, "-scenario programs -duration 15s -queue none -rate 100 "+args)
-		outcomes := map[string]*outcome{}
-		for _, t := range runPrograms(c).trials {
-			outcomes[t.name] = t.outcomes[0]
-		}
-		return outcomes
+		return named(runPrograms(c).trials)
 	}
 	require.Less(t, results("-shape pool")[noLimit].recovered(), 30.0)
 	batch := results("-shape batch")

@@ -232,24 +232,24 @@ func ruleStrategies(retries int) []strategy {
 	}
 }
 
-// rules are the results of all strategies for each number of processes, and for each failure rate.
+// rules are the results of all strategies for each number of processes, then for each failure rate.
 type rules struct {
-	strategies      int
-	blips, failures []trial
+	strategies int
+	trials     []trial
 }
 
 func runRules(c config) rules {
 	strategies := ruleStrategies(c.retries)
-	var blips, failures []plan
+	var plans []plan
 	for _, processes := range c.processes.or(10, 100, 1000) {
 		p := c.blip(c.loads.or(0.8)[0])
 		p.processes = processes
-		blips = append(blips, p)
+		plans = append(plans, p)
 	}
 	for _, rate := range []float64{0.1, 0.3} {
-		failures = append(failures, c.failures(rate))
+		plans = append(plans, c.failures(rate))
 	}
-	return rules{len(strategies), c.try(strategies, blips...), c.try(strategies, failures...)}
+	return rules{len(strategies), c.try(strategies, plans...)}
 }
 
 // failures is a plan in which attempts fail at a rate, independently of all others, for three minutes. The
@@ -262,17 +262,18 @@ func (c config) failures(rate float64) plan {
 }
 
 func (all rules) table(w io.Writer) {
-	p := all.blips[0].plan
+	p := all.trials[0].plan
 	fmt.Fprintf(w, "Rules: the blip at %.0f %% load, by the number of processes: when the service recovers; and what is lost while\n"+
 		"attempts fail at a rate\n%s\n\n", p.load*100, p.described())
 	head := []string{""}
-	for i := 0; i < len(all.blips); i += all.strategies {
-		head = append(head, strconv.Itoa(all.blips[i].processes))
+	for i := 0; i < len(all.trials); i += all.strategies {
+		if t := all.trials[i]; t.failing > 0 {
+			head = append(head, t.trouble())
+		} else {
+			head = append(head, strconv.Itoa(t.processes))
+		}
 	}
-	for i := 0; i < len(all.failures); i += all.strategies {
-		head = append(head, all.failures[i].trouble())
-	}
-	writeStrategies(w, [][]string{head}, all.strategies, append(all.blips, all.failures...), func(t trial) []string {
+	writeStrategies(w, [][]string{head}, all.strategies, all.trials, func(t trial) []string {
 		if t.failing > 0 {
 			return []string{t.lost()}
 		}
