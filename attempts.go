@@ -7,8 +7,8 @@ type unset struct{}
 
 func (unset) Error() string { return "backoff: the body of a range over Attempts has not set err" }
 
-// Attempts is [Retry] as a range statement, for operations that are clearer without a callback. The
-// body makes one attempt in each pass and sets *err to its outcome; nil ends the loop:
+// Attempts is [Retry] as a range loop, without a callback. Each pass makes one attempt, and its body stores
+// the outcome in *err:
 //
 //	func get(ctx context.Context, id string) (u *User, err error) {
 //		for range backoff.Attempts(policy(ctx), &err) {
@@ -17,17 +17,21 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 //		return u, err
 //	}
 //
-// Everything that Retry promises holds here too. When the loop gives up, *err is the error that Retry
-// would return. The attempts are numbered from 1; the first comes immediately. Ranging again starts over.
-// A nil err panics.
+// The loop ends when the body sets *err to nil, or when it gives up as Retry does; *err is then the error that
+// Retry would have returned. The loop variable counts the attempts from 1, and goes on counting after a
+// Reset of the policy. A defer in the body runs when the function returns, not when the pass ends.
 //
-// The body may leave the loop early, by break, return, goto or panic. *err stays as it is then and
-// counts as the attempt's outcome, even if it is that of the attempt before.
+// The body may leave the loop at any time, by break, return or panic. *err stays as the body left it, and
+// counts as the outcome of that attempt.
 //
-// A body that does not set *err, perhaps because it declares an err of its own, is not treated as a
-// success: the loop panics after the first pass. Until the body sets it, *err is a placeholder. If the body
-// leaves the first pass before that, the former value is restored. (Name the result; otherwise such an exit
-// may return the placeholder.) In later passes *err is the last attempt's error until it is set.
+// The body must set the variable whose address it passed. If it declares a variable of its own, as in
+// "u, err := fetch(…)", the loop panics after the first pass rather than take the attempt for a success.
+//
+// Make err a named result, as above. During the first pass, until the body sets it, *err holds a
+// placeholder. If the body leaves before that, *err gets its former value back. In later passes *err is the
+// previous attempt's error until the body sets it.
+//
+// A nil err panics. Ranging over the result again starts over.
 func Attempts(b BackOff, err *error) iter.Seq[int] {
 	return func(yield func(int) bool) { attempts(b, err, yield) }
 }
@@ -64,7 +68,8 @@ func attempts(b BackOff, err *error, yield func(int) bool) {
 		if n == 1 {
 			l.start(b)
 		}
-		if final := l.next(*err); final != nil {
+		final := l.next(*err)
+		if final != nil {
 			*err = final
 			return
 		}

@@ -117,7 +117,7 @@ func TestAttemptsLeave(t *testing.T) {
 
 // Leaving a later pass with success gives the budget back what the retry cost.
 func TestAttemptsLeaveLater(t *testing.T) {
-	budget := new(backoff.Budget)
+	budget := &backoff.Budget{Capacity: 25}
 	l := &listener{BackOff: &backoff.ZeroBackOff{}}
 	var err error
 	for attempt := range backoff.Attempts(backoff.WithBudget(l, budget), &err) {

@@ -1,57 +1,72 @@
-// Package backoff retries operations that may fail, with waits between the attempts.
+// Package backoff retries operations that may fail, with growing waits between the attempts.
 //
-//	policy := backoff.WithContext(backoff.NewExponentialBackOff(), ctx)
-//	err := backoff.Retry(operation, policy)
+//	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
 //
-// A policy, a [BackOff], says how long to wait. A decorator wraps a policy and is a policy. A loop
-// drives a policy. The package is a drop-in replacement for github.com/cenkalti/backoff/v4.
+//	err := backoff.Retry(func() error {
+//		return db.PingContext(ctx)
+//	}, backoff.WithContext(policy, ctx))
+//
+// That makes at most four attempts. It waits about 0.5 s after the first failure, and half as long again
+// after each further one. It gives up earlier if ctx ends.
+//
+// The package is a drop-in replacement for github.com/cenkalti/backoff/v4.
 //
 // # Which call to use
 //
-//   - [Retry] calls a function until it succeeds; [RetryWithData] also returns its value.
-//   - [RetryNotify] and [RetryNotifyWithData] report each wait as well, for logs and metrics.
-//   - [RetryNotifyWithTimer] and [RetryNotifyWithTimerAndData] wait on a [Timer] that you provide.
-//   - [Attempts] is the loop as a range statement, without a callback.
-//   - [NewTicker] delivers the attempts on a channel, for select loops.
+// A loop makes the attempts:
 //
-// [WithContext], [WithMaxRetries], [WithRetryIf] and [WithBudget] set limits. [WithBudgetWait] makes
-// retries wait their turn. [WithStopCause] adds an error that says which limit was hit.
+//   - [Retry] calls a function until it succeeds; [RetryWithData] also returns the function's value.
+//   - [RetryNotify] and [RetryNotifyWithData] call another function before each wait, to log it.
+//   - [Attempts] is the same loop as a range statement.
+//   - [NewTicker] sends a tick for each attempt on a channel, for select loops.
+//
+// A policy says how long to wait: [ExponentialBackOff], [LinearBackOff], [ConstantBackOff], [ZeroBackOff] and
+// [StopBackOff] are the ones of this package.
+//
+// A decorator wraps a policy and adds a limit: [WithContext], [WithMaxRetries], [WithRetryIf] or [WithBudget].
+// [WithStopCause] gives the limits that it wraps a name. Otherwise the order does not matter.
 //
 // # Choosing a policy
 //
 // Where somebody waits for the result, make two or three retries with a deadline and a shared [Budget].
-// Give work that can wait a context, but no limit of time. Before a service that works through abandoned
-// requests, or that does not refuse cheaply, also use [WithBudgetWait]. Keep some jitter wherever many
-// clients can fail at the same moment. Retry at one layer only. The page docs/choosing.md has the figures.
+// Work that can wait needs a context, but no limit of time: NewExponentialBackOff(WithMaxElapsedTime(0)).
+//
+// Wherever you can, also limit how many calls are in flight at once, by a pool of connections or of workers:
+// over all processes, to about half of what the service can do within the timeout of one attempt. Then
+// retries cannot keep it down. The page docs/choosing.md has the code for each kind of program.
+//
+// Retry in one layer only: three layers that each make three retries turn one request into 64.
 //
 // # Cancellation
 //
-// Give the policy a context with [WithContext]. Once the context is done, a wait is cut short and the
-// operation is not called again; the first call is made even if the context is already done. A wait
-// that would outlast the context's deadline is refused; see [Retry] for the first wait. A running
-// operation is not interrupted: pass it the same context.
+// Give the policy a context with [WithContext]. When the context is done, a wait is cut short and no further
+// attempt is made. A running attempt is not interrupted: pass it the same context, with a timeout of its own.
 //
 // # Errors
 //
-// A loop that gives up returns the operation's last error, or one that matches it, by [errors.Is], and
-// also says what ended the loop; see [Retry]. [Permanent] marks an error that must not be retried.
-// [RetryAfter] makes an error ask for a minimum wait.
+// A loop that gives up returns the error of the last attempt. If a context or a budget ended the loop,
+// the error matches that too, by [errors.Is]; see [Retry]. [Permanent] marks an error that must not be
+// retried. [RetryAfter] makes an error ask for a minimum wait.
 //
 // # Concurrency
 //
-// [ZeroBackOff], [StopBackOff], [ConstantBackOff] and [Budget] are safe for concurrent use. Every
-// other policy and every decorator holds the state of one loop; give each running loop its own.
-// Consecutive loops may reuse one, since each starts with Reset. Only a Ticker starts a goroutine.
+// Make a new policy, with its decorators, for each call: a policy remembers how far a loop has got, so it
+// must not be used by two loops at once. Loops that run one after the other may share one, since each
+// loop starts with Reset. [ZeroBackOff], [StopBackOff], [ConstantBackOff] and [Budget] are safe for
+// concurrent use. Only a [Ticker] starts a goroutine.
 //
 // # Writing a policy or a decorator
 //
-// A policy implements NextBackOff and Reset. If it adapts to the outcome of attempts, it also
-// implements [BackOffObserver]. A decorator embeds a policy and should have a method Unwrap() BackOff
-// that always returns it; the outermost 1,000 policies are looked at. Without Unwrap, the end of a
-// context below is noticed only after the wait and one more call, and the error does not match the
-// context's. Observers, WithRetryIf and budgets below do not see the outcomes, the error names no budget
-// and no stop cause, and an [ExponentialBackOff] neither spreads nor limits the wait that a
-// [RetryAfterError] asks for (see also its Stop). BackOff has examples of both.
+// A policy implements NextBackOff and Reset. To learn how each attempt ended, it also implements
+// [BackOffObserver].
+//
+// A decorator embeds a BackOff and has a method that returns it:
+//
+//	func (b myDecorator) Unwrap() BackOff { return b.BackOff }
+//
+// Through this method a loop finds the contexts, budgets and observers further in. A decorator without it
+// works, but hides them: the loop notices a cancelled context one wait and one attempt late, and the budgets
+// and [WithRetryIf] below do not learn how attempts end. The page docs/extending.md has the details.
 package backoff
 
 import (
@@ -59,24 +74,25 @@ import (
 	"time"
 )
 
-// BackOff is a policy for the waits between attempts. A loop calls Reset before the first attempt and
-// NextBackOff before each retry, never concurrently. Unless its documentation says otherwise, a BackOff
-// holds the state of one loop and is not safe for concurrent use. Where this package takes a BackOff, nil
+// BackOff is a policy: it says how long to wait before each retry. Where this package takes a BackOff, nil
 // means [NewExponentialBackOff].
+//
+// A loop calls Reset before the first attempt and NextBackOff before each retry, never concurrently. A
+// BackOff usually holds the state of one loop, and must then not be used by two loops at once.
 type BackOff interface {
-	// NextBackOff returns how long to wait before the next attempt. Zero means no wait; Stop, like
-	// any other negative value, means: do not retry.
+	// NextBackOff returns how long to wait before the next attempt. Zero means no wait. Stop, or any
+	// other negative value, means that there is no next attempt.
 	NextBackOff() time.Duration
 
 	// Reset returns the policy to its initial state.
 	Reset()
 }
 
-// Stop is returned by NextBackOff and means: do not retry.
+// Stop is what NextBackOff returns to say that there is no next attempt.
 const Stop time.Duration = -1
 
-// ZeroBackOff is a policy without waits: it retries immediately, forever. Limit it, for example with
-// [WithMaxRetries]. It is safe for concurrent use.
+// ZeroBackOff is a policy without waits: it retries immediately, forever. Use it in tests, and limit it with
+// [WithMaxRetries]. A ZeroBackOff is safe for concurrent use.
 type ZeroBackOff struct{}
 
 // Reset does nothing.
@@ -85,7 +101,8 @@ func (b *ZeroBackOff) Reset() {}
 // NextBackOff returns 0.
 func (b *ZeroBackOff) NextBackOff() time.Duration { return 0 }
 
-// StopBackOff is a policy that never retries. It is safe for concurrent use.
+// StopBackOff is a policy that never retries. Use it to turn retries off. A StopBackOff is safe for
+// concurrent use.
 type StopBackOff struct{}
 
 // Reset does nothing.
@@ -94,10 +111,13 @@ func (b *StopBackOff) Reset() {}
 // NextBackOff returns [Stop].
 func (b *StopBackOff) NextBackOff() time.Duration { return Stop }
 
-// ConstantBackOff is a policy whose waits are all the same. The zero value waits 0, like [ZeroBackOff].
-// A ConstantBackOff is safe for concurrent use as long as Interval does not change.
+// ConstantBackOff is a policy whose waits are all the same. It retries forever, so limit it, for example with
+// [WithMaxRetries] or [WithContext]. It has no jitter: clients that failed together retry together.
+//
+// The zero value does not wait. A ConstantBackOff is safe for concurrent use as long as Interval does not
+// change.
 type ConstantBackOff struct {
-	// Interval is the wait. If negative, there are no retries.
+	// Interval is the wait. Zero means no wait; a negative value means no retries.
 	Interval time.Duration
 }
 
@@ -110,13 +130,17 @@ func (b *ConstantBackOff) Reset() {}
 // NextBackOff returns Interval.
 func (b *ConstantBackOff) NextBackOff() time.Duration { return b.Interval }
 
-// LinearBackOff is a policy whose n-th wait is n × Interval. The zero value waits 0, like [ZeroBackOff].
-// A LinearBackOff holds the state of one loop; it is not safe for concurrent use.
+// LinearBackOff is a policy whose n-th wait is n × Interval. It retries forever, so limit it, for example with
+// [WithMaxRetries] or [WithContext]. It has no jitter: clients that failed together retry together.
+//
+// The zero value does not wait. A LinearBackOff holds the state of one loop; it must not be used by two loops
+// at once.
 type LinearBackOff struct {
-	// Interval is the first wait, and what each next one adds. If negative, there are no retries.
+	// Interval is the first wait, and what each further wait adds. Zero means no waits; a negative
+	// value means no retries.
 	Interval time.Duration
 
-	// MaxInterval caps the wait. Zero or negative means no cap.
+	// MaxInterval is the longest wait. Zero or negative means no cap.
 	MaxInterval time.Duration
 
 	last time.Duration

@@ -91,7 +91,6 @@ func TestNilArguments(t *testing.T) {
 	require.PanicsWithValue(t, "backoff: WithContext called with a nil context", func() { backoff.WithContext(nil, none) })
 	require.PanicsWithValue(t, "backoff: WithRetryIf called with a nil function", func() { backoff.WithRetryIf(nil, nil) })
 	require.PanicsWithValue(t, "backoff: WithBudget called with a nil budget", func() { backoff.WithBudget(nil, nil) })
-	require.PanicsWithValue(t, "backoff: WithBudgetWait called with a nil budget", func() { backoff.WithBudgetWait(nil, nil) })
 	require.PanicsWithValue(t, "backoff: WithStopCause called with a nil cause", func() { backoff.WithStopCause(nil, nil) })
 }
 

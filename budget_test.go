@@ -47,7 +47,7 @@ func TestBudgetZero(t *testing.T) {
 				for _, idle := range []time.Duration{time.Second, time.Minute, time.Hour, math.MaxInt64} {
 					clock.advance(idle)
 					require.Zero(t, budget.Tokens(), idle)
-					require.False(t, budget.Withdraw(), "only a loop that waits is given a retry unpaid")
+					require.False(t, budget.Withdraw())
 				}
 				clock.now = time.Time{}.Add(-time.Hour) // it steps back
 				require.Zero(t, budget.Tokens())
@@ -341,6 +341,23 @@ func TestBudgetRefusal(t *testing.T) {
 		}
 		require.Same(t, errFailed, retry(operation, vetoing{foreign{b}}), "it was a decorator that stopped")
 	})
+}
+
+// A budget that the policy has already pays for a retry once. Another one pays too.
+func TestBudgetTwice(t *testing.T) {
+	budget, other := &backoff.Budget{Capacity: 100}, &backoff.Budget{Capacity: 100}
+	var b backoff.BackOff = foreign{backoff.WithMaxRetries(backoff.WithBudget(&backoff.ZeroBackOff{}, budget), 3)}
+	require.Equal(t, b, backoff.WithBudget(b, budget))
+	b = backoff.WithBudget(backoff.WithBudget(b, other), budget)
+	eachLoop(t, func(t *testing.T, retry retry) {
+		before := budget.Tokens()
+		operation, _ := failing(-1)
+		require.Same(t, errFailed, retry(operation, b))
+		require.Equal(t, before-15, budget.Tokens())
+		require.Equal(t, before-15, other.Tokens())
+	})
+	hidden := opaque{backoff.WithBudget(&backoff.ZeroBackOff{}, budget)}
+	require.NotEqual(t, hidden, backoff.WithBudget(hidden, budget), "which cannot be seen")
 }
 
 // By hand, a policy with a budget stops as well.

@@ -5,9 +5,12 @@ import (
 	"time"
 )
 
-// BackOffObserver is a policy that receives the outcome of each attempt, before it is asked for the next
-// wait. A [Ticker] does not know the outcome, so it does not call Observe. An observer is found below
-// decorators that have a method Unwrap() BackOff; they must not forward Observe, or it is called twice.
+// BackOffObserver is a policy that learns how each attempt ended, before it is asked for the next wait. It can
+// count attempts, or adapt its waits.
+//
+// A loop finds observers through decorators that have a method Unwrap() BackOff. A decorator must not forward
+// Observe to the policy that it wraps: the loop calls every observer itself. A [Ticker] does not know how
+// attempts end, so it calls none.
 type BackOffObserver interface {
 	BackOff
 
@@ -48,21 +51,20 @@ func orDefault(b BackOff) BackOff {
 	return b
 }
 
-// participant is a policy of this package that remembers something for a retry, or that limits time.
-type participant interface {
-	// prepare is called after a failed attempt, before each NextBackOff. The loop will wait for at
-	// least floor. A policy that limits time must know it, or the loop waits past the limit; one that
-	// is random can spread clients above it.
-	prepare(floor time.Duration)
-
-	// end is called when the loop ends. The policy forgets what it remembered for the loop. begun
-	// says whether the retry that was decided on last has started.
-	end(begun bool)
+// question is what a policy of this package knows about the caller of its NextBackOff. The zero value is
+// a caller by hand.
+type question struct {
+	inLoop bool          // a loop of this package asks
+	floor  time.Duration // it will wait for at least this long
 }
+
+// participant is a policy of this package whose answer depends on the question. A loop tells it before
+// each NextBackOff, and tells the zero question when it ends: the policy then forgets what it remembered
+// for the loop. A policy that limits time must know the floor, or the loop waits past the limit; one that
+// is random can spread clients above it.
+type participant interface{ tell(q question) }
 
 // decorator is what the decorators of this package have in common.
 type decorator struct{ BackOff }
 
-func (d *decorator) Unwrap() BackOff     { return d.BackOff }
-func (*decorator) prepare(time.Duration) {}
-func (*decorator) end(bool)              {}
+func (d *decorator) Unwrap() BackOff { return d.BackOff }

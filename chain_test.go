@@ -165,7 +165,7 @@ func TestDecoratorServerWait(t *testing.T) {
 			return backoff.RetryAfter(errFailed, time.Minute)
 		}, policy, nil, timer)
 		if err == nil {
-			t.Errorf("%s: a wait of %v in spite of a limit of %v: let what it returns override prepare, as ExponentialBackOff does",
+			t.Errorf("%s: a wait of %v in spite of a limit of %v: let what it returns have a method tell, as ExponentialBackOff does",
 				name, timer.started, l.elapsed)
 		}
 	}
@@ -193,13 +193,12 @@ func TestConstants(t *testing.T) {
 	})
 	for _, constant := range []struct{ name, value, in, says string }{
 		{"budgetWindow", "3 * time.Second", "Budget", "the last three seconds"},
-		{"budgetFloor", "5", "Budget", "for five at least"},
-		{"budgetQuiet", "20 * time.Second", "Budget", "free after 20 s"},
-		{"budgetQuiet", "20 * time.Second", "WithBudgetWait", "for 20 s no attempt"},
-		{"budgetTrial", "time.Minute", "WithBudgetWait", "for a minute"},
-		{"minTurn", "100 * time.Millisecond", "WithBudgetWait", "at least 100 ms"},
-		{"DefaultRetryCost", "5", "WithBudgetWait", "Five successes"},
-		{"DefaultSuccessRefund", "1", "WithBudgetWait", "Five successes"},
+		{"budgetFloor", "5", "Budget", "for at least five"},
+		{"budgetFloor", "5", "Budget", "A fresh budget pays for five retries"},
+		{"budgetFloor", "5", "Budget", "set Capacity to 5, which is one retry each"},
+		{"budgetFloor", "5", "WithBudget", "A fresh budget pays for five retries"},
+		{"DefaultRetryCost", "5", "Budget", "a fifth of the first attempts"},
+		{"DefaultSuccessRefund", "1", "Budget", "a fifth of the first attempts"},
 	} {
 		doc := strings.Join(strings.Fields(docs[constant.in]), " ")
 		if values[constant.name] != constant.value || !strings.Contains(doc, constant.says) {
@@ -314,12 +313,12 @@ func TestDecoratorOrder(t *testing.T) {
 		spent    int
 		ends     error
 	}{
-		"retries used up":     {live, 0, 0, 0, 5, 20, errFailed},
-		"not retryable":       {live, 0, 0, 3, 3, 10, io.EOF},
+		"retries used up":     {live, 25, 0, 0, 5, 20, errFailed},
+		"not retryable":       {live, 25, 0, 3, 3, 10, io.EOF},
 		"budget used up":      {live, 12, 0, 0, 3, 10, backoff.ErrBudgetExhausted},
-		"context done":        {cancelled(), 0, 0, 0, 1, 0, context.Canceled},
-		"deadline too near":   {near, 0, 2 * time.Hour, 0, 1, 0, context.DeadlineExceeded},
-		"first not retryable": {live, 0, 0, 1, 1, 0, io.EOF},
+		"context done":        {cancelled(), 25, 0, 0, 1, 0, context.Canceled},
+		"deadline too near":   {near, 25, 2 * time.Hour, 0, 1, 0, context.DeadlineExceeded},
+		"first not retryable": {live, 25, 0, 1, 1, 0, io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {
 			permutations(len(names), func(order []int) {

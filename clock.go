@@ -2,13 +2,14 @@ package backoff
 
 import "time"
 
-// Clock tells the time. One that the policies of several loops share must be safe for concurrent use.
+// Clock tells the time. Replace it in tests and simulations; with testing/synctest you need not. A Clock that
+// several loops share must be safe for concurrent use.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time
 }
 
-// SystemClock is the [Clock] that reads [time.Now]. It is safe for concurrent use.
+// SystemClock is the [Clock] of real time: it returns [time.Now]. It is safe for concurrent use.
 var SystemClock = systemClock{}
 
 type systemClock struct{}
@@ -19,15 +20,18 @@ func (systemClock) Now() time.Time { return time.Now() }
 // [time.Now] does, and 8 bytes instead of 24.
 var epoch = time.Now()
 
-// read returns the time on clock, where nil means SystemClock. It counts from epoch on SystemClock, and
-// on another from *first, which the first reading sets.
-func read(clock Clock, first **time.Time) time.Duration {
+// timeline reads a Clock as the time since a fixed point: epoch on SystemClock, on another Clock its first
+// reading. The zero value is ready to use.
+type timeline struct{ first *time.Time }
+
+// read returns the time on clock, where nil means SystemClock.
+func (t *timeline) read(clock Clock) time.Duration {
 	if _, ok := clock.(systemClock); ok || clock == nil {
 		return time.Since(epoch)
 	}
 	now := clock.Now()
-	if *first == nil {
-		*first = &now
+	if t.first == nil {
+		t.first = &now
 	}
-	return now.Sub(**first)
+	return now.Sub(*t.first)
 }

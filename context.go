@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// BackOffContext is a policy with a context. A loop gives up once the context is done.
+// BackOffContext is a policy with a context. A loop gives up once the context is done. Use [WithContext]
+// to make one.
 type BackOffContext interface {
 	BackOff
 
@@ -13,14 +14,15 @@ type BackOffContext interface {
 	Context() context.Context
 }
 
-// WithContext returns b bound to ctx. Once ctx is done, a loop cuts its wait short and makes no further
-// attempt; see [Retry], also for ctx's deadline.
+// WithContext binds b to ctx. Once ctx is done, a loop over the result cuts its wait short and makes no further
+// attempt; nor does it start a wait that would outlast ctx's deadline (see [Retry]). A running attempt is
+// not interrupted: pass it the same ctx.
 //
-// If b is itself the result of WithContext, its context is replaced. With several contexts in a chain,
-// the outermost interrupts waits; the others, once done, only make b return [Stop].
+// Call WithContext once for each policy, and last. If b is the result of WithContext, its context is
+// replaced. With several contexts in a chain the outermost cuts waits short; the others, once done, only
+// make b stop after the next failed attempt.
 //
-// A nil ctx panics. The result is stored in b if that is the result of WithMaxRetries: do not wrap one
-// such b in two goroutines at once.
+// A nil ctx panics. As with any policy, do not use b in two goroutines, not even to wrap it twice.
 func WithContext(b BackOff, ctx context.Context) BackOffContext {
 	if ctx == nil {
 		panic("backoff: WithContext called with a nil context")

@@ -7,18 +7,24 @@ import (
 	"time"
 )
 
-// PermanentError marks an error that must not be retried. If an operation returns one, or an error that
-// wraps one, a loop gives up and returns the error without the mark. Use [Permanent] to make one. It is
-// safe for concurrent use as long as it does not change.
+// PermanentError marks an error that must not be retried. Make one with [Permanent]. If an operation returns
+// one, or an error that wraps one, a loop gives up and returns the error without the mark.
+//
+// A PermanentError is safe for concurrent use as long as Err does not change.
 type PermanentError struct {
 	// Err is the marked error. A nil Err still counts as a failure.
 	Err error
 }
 
-// Permanent marks err as permanent. The result is a [*PermanentError] (err itself if it is one), or nil
-// if err is nil.
+// Permanent marks err as an error that must not be retried: trying again would not help. The loop gives up, and
+// returns err without the mark. A nil err gives nil, and an error that is marked already comes back as it is.
+//
+//	if errors.Is(err, sql.ErrNoRows) {
+//		return backoff.Permanent(err)
+//	}
 func Permanent(err error) error {
-	if _, ok := err.(*PermanentError); ok || err == nil {
+	_, marked := err.(*PermanentError)
+	if err == nil || marked {
 		return err
 	}
 	return &PermanentError{Err: err}
@@ -26,10 +32,11 @@ func Permanent(err error) error {
 
 // Error returns the text of Err, or "permanent error" if there is none.
 func (e *PermanentError) Error() string {
-	if err := e.Unwrap(); err != nil {
-		return err.Error()
+	err := e.Unwrap()
+	if err == nil {
+		return "permanent error"
 	}
-	return "permanent error"
+	return err.Error()
 }
 
 // Unwrap returns Err, or nil if Err is e itself.
@@ -40,12 +47,16 @@ func (e *PermanentError) Unwrap() error {
 	return e.Err
 }
 
-// Is reports whether target is a *PermanentError with an equal Err. A nil Err on either side matches
-// any: errors.Is(err, &PermanentError{}) reports whether err is permanent.
+// Is reports whether target is a *PermanentError with the same Err. If either Err is nil, any two match: so
+// errors.Is(err, &PermanentError{}) reports whether err is marked.
 func (e *PermanentError) Is(target error) bool {
-	t, ok := target.(*PermanentError)
-	a, b := e.Unwrap(), t.Unwrap()
-	return ok && (a == nil || b == nil || equal(a, b))
+	mark, ok := target.(*PermanentError)
+	if !ok {
+		return false
+	}
+	own := e.Unwrap()
+	wanted := mark.Unwrap()
+	return own == nil || wanted == nil || equal(own, wanted)
 }
 
 // equal reports whether a and b are the same value. Uncomparable ones, for which == panics, are not.
@@ -54,25 +65,33 @@ func equal(a, b error) (same bool) {
 	return a == b
 }
 
-// RetryAfterError is an error that asks for a minimum wait before the next attempt, as a server does
-// with a Retry-After header. Use [RetryAfter] to make one. Of several in an error's tree, the one
-// that [errors.As] finds first counts.
+// RetryAfterError is an error that asks for a minimum wait before the next attempt, like a server's Retry-After
+// header. Make one with [RetryAfter].
 //
-// [ExponentialBackOff] moves the range of its random wait up to start at Duration; with any other
-// policy the wait is the longer of the two. A loop gives up immediately if the wait would exceed
-// MaxElapsedTime. It also does if Duration would outlast the context's deadline, which is not checked
-// with a custom Timer. In a Ticker the error has no effect. Limit what an untrusted server may ask for.
-// The error is safe for concurrent use as long as it does not change.
+// The loop waits at least Duration. An [ExponentialBackOff] adds its jitter on top, so that clients that
+// received the same time do not return together; with another policy the wait is the longer of the two. If
+// the wait does not fit into MaxElapsedTime, or Duration into the context's deadline, the loop gives up
+// immediately.
+//
+// A RetryAfterError is safe for concurrent use as long as its fields do not change.
 type RetryAfterError struct {
 	// Err is the cause. It may be nil.
 	Err error
 
-	// Duration is the minimum wait. Zero or negative has no effect.
+	// Duration is the minimum wait. Zero or negative asks for nothing.
 	Duration time.Duration
 }
 
-// RetryAfter returns a [*RetryAfterError] that wraps err and asks for a wait of at least d, or nil
-// if err is nil.
+// RetryAfter returns an error that wraps err and asks the loop to wait at least d before the next attempt. A nil
+// err gives nil. A d of zero or less asks for nothing.
+//
+// The loop waits as long as it is told, so limit what a server may ask for. Coming back earlier than the server
+// asked does not help, so give up instead:
+//
+//	if wait > time.Minute {
+//		return backoff.Permanent(err)
+//	}
+//	return backoff.RetryAfter(err, wait)
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil
@@ -82,6 +101,9 @@ func RetryAfter(err error, d time.Duration) error {
 
 // Error returns the text of Err, and the wait if one is asked for.
 func (e *RetryAfterError) Error() string {
+	if e == nil {
+		return "retry after 0s"
+	}
 	wait := "retry after " + e.Duration.String()
 	switch {
 	case e.Err == nil:
@@ -93,7 +115,12 @@ func (e *RetryAfterError) Error() string {
 }
 
 // Unwrap returns Err.
-func (e *RetryAfterError) Unwrap() error { return e.Err }
+func (e *RetryAfterError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // stopError is returned by a loop that its policy has ended for a reason.
 type stopError struct{ reason, last error }
@@ -132,7 +159,8 @@ type contextError struct {
 // newContextError returns the three errors as one, or err if that is all three already. A nil cause,
 // as Go 1.23 gives for some contexts that are not its own, means err.
 func newContextError(err, cause, last error) error {
-	err, cause = withoutMarks(err), withoutMarks(cause)
+	err = withoutMarks(err)
+	cause = withoutMarks(cause)
 	if cause == nil {
 		cause = err
 	}

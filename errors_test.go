@@ -178,6 +178,26 @@ func TestRetryAfterFirst(t *testing.T) {
 	}
 }
 
+// A nil *RetryAfterError is an error like any other, and asks for no wait.
+func TestRetryAfterNil(t *testing.T) {
+	var none *backoff.RetryAfterError
+	require.EqualError(t, none, "retry after 0s")
+	require.NoError(t, none.Unwrap())
+	for _, err := range []error{none, fmt.Errorf("wrapped: %w", none), errors.Join(errFailed, none)} {
+		eachLoop(t, func(t *testing.T, retry retry) {
+			operation, calls := results(err, err, nil)
+			require.NoError(t, retry(operation, &backoff.ZeroBackOff{}))
+			require.Equal(t, 3, *calls)
+
+			operation, calls = results(err)
+			require.Equal(t, err, retry(operation, backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 2)))
+			require.Equal(t, 3, *calls)
+			require.ErrorIs(t, retry(operation, backoff.WithContext(&backoff.ZeroBackOff{}, cancelled())), err)
+			require.ErrorIs(t, retry(operation, backoff.WithStopCause(&backoff.StopBackOff{}, errCause)), err)
+		})
+	}
+}
+
 // asAsking becomes a RetryAfterError when errors.As asks for one.
 type asAsking struct{ d time.Duration }
 

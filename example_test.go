@@ -672,46 +672,6 @@ func ExampleBudget() {
 	// attempt 3: busy, 0 tokens left
 }
 
-// A goroutine for each message, which nobody waits for. The service is unavailable at first, so most
-// retries wait for a turn: the messages that are delivered at the first attempt pay for them.
-func ExampleWithBudgetWait() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var calls atomic.Int64
-	send := func(context.Context, int) error { // fails 20 times
-		if calls.Add(1) <= 20 {
-			return errors.New("unavailable")
-		}
-		return nil
-	}
-
-	var budget backoff.Budget // one for all calls to this service
-	deliver := func(message int) error {
-		policy := backoff.WithBudgetWait(backoff.NewExponentialBackOff(
-			backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
-			backoff.WithMaxElapsedTime(0),                 // only ctx ends it
-		), &budget)
-		return backoff.Retry(func() error { return send(ctx, message) }, backoff.WithContext(policy, ctx))
-	}
-	var delivered, kept atomic.Int64
-	var messages sync.WaitGroup
-	for message := range 100 {
-		messages.Add(1)
-		go func() {
-			defer messages.Done()
-			if err := deliver(message); err != nil {
-				kept.Add(1) // a real program stores the message until it starts again
-				return
-			}
-			delivered.Add(1)
-		}()
-	}
-	messages.Wait()
-	fmt.Println(delivered.Load(), "messages delivered,", kept.Load(), "kept,", calls.Load(), "calls")
-	// Output:
-	// 100 messages delivered, 0 kept, 120 calls
-}
-
 // A fixed pool of workers limits itself: while the service is unavailable each of them has at most one
 // call. So it needs no budget. A job that cannot be done does not stop its worker, and one that the end of
 // the program cuts off is put back.
@@ -811,8 +771,7 @@ func ExampleWithBudget_exhausted() {
 }
 
 // A loop around Retry must wait by itself: once the budget is exhausted, Retry makes one call and returns
-// immediately. Here it waits by a policy without a budget that never stops. (With WithBudgetWait, one
-// Retry does all that.)
+// immediately. Here it waits by a policy without a budget that never stops.
 func ExampleWithBudget_outerLoop() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -7,17 +7,13 @@ import (
 	"time"
 )
 
-// ExponentialBackOff is a policy whose interval grows by a factor after each failed attempt, up to
-// a cap. Each wait is drawn at random from around the interval:
+// ExponentialBackOff is a policy whose waits grow: by half each time, up to a minute, unless you choose
+// otherwise. Each wait is drawn at random from around an interval, so that clients that failed together do
+// not retry together:
 //
 //	interval 1   = min(InitialInterval, MaxInterval)
 //	interval n+1 = min(interval n × Multiplier, MaxInterval)
 //	wait         = interval × a random factor from [1 − RandomizationFactor, 1 + RandomizationFactor]
-//
-// After a [RetryAfterError] the range of the wait moves up to start at the time that the server asked
-// for; the intervals do not change. So with the default jitter, clients that received the same time are
-// spread over one interval, half a second at first. To spread them further, make InitialInterval, and
-// MaxInterval if it is shorter, about as long as the service needs for all of them: clients / capacity.
 //
 // With the defaults the first ten intervals are:
 //
@@ -33,138 +29,166 @@ import (
 //	    9         12.814   6.407 … 19.222
 //	   10         19.222   9.611 … 28.833
 //
-// The zero value and partial literals are ready to use. No combination of fields makes a wait negative
-// or overflow. A field other than Clock that is changed before the first NextBackOff after a Reset takes
-// effect. The state is that of one loop. While that runs, other goroutines may call only GetElapsedTime.
+// Make one with [NewExponentialBackOff]. A literal works too, and fields that are left out have their
+// defaults, but for two: a RandomizationFactor of zero is no jitter, and a MaxElapsedTime of zero is no limit
+// of time.
+//
+// When a server has asked for a wait (see [RetryAfter]), the random part of the wait is added to that, so that
+// clients that received the same time do not return together. By default they are spread over half a second
+// at first. If you have many clients, make InitialInterval about as long as the service needs to answer
+// all of them: clients / requests per second.
+//
+// An ExponentialBackOff holds the state of one loop; it must not be used by two loops at once.
 type ExponentialBackOff struct {
-	// InitialInterval is the first interval. A negative value means DefaultInitialInterval. So does
-	// zero if Clock is nil; with a Clock, as NewExponentialBackOff sets, zero means no waits.
+	// InitialInterval is the first interval. Zero or negative means DefaultInitialInterval, except in
+	// a policy with a Clock, such as NewExponentialBackOff returns: there, zero means no waits.
 	InitialInterval time.Duration
 
-	// RandomizationFactor is the largest deviation of a wait from the interval, as a fraction of
-	// it: 0 is no randomness, 1 is anything from zero to twice the interval. Other values are
-	// clamped to that range; NaN means 0.
+	// RandomizationFactor is how far a wait may be from the interval, as a fraction of the interval.
+	// Zero means no randomness; 1 means anything between zero and twice the interval. Other values are
+	// clamped to that range, and NaN means zero. Only ProportionalJitter, the default, uses it.
 	RandomizationFactor float64
 
 	// Multiplier is the factor by which the interval grows. Zero and NaN mean DefaultMultiplier;
-	// other values below 1 mean 1. Above 1, an interval grows by at least a nanosecond.
+	// other values below 1 mean 1, which is no growth.
 	Multiplier float64
 
-	// MaxInterval caps the interval, not the wait. Zero or negative means DefaultMaxInterval.
+	// MaxInterval caps the interval. A wait may be longer by RandomizationFactor. Zero or negative
+	// means DefaultMaxInterval.
 	MaxInterval time.Duration
 
-	// MaxElapsedTime limits the time from Reset to the end of the last wait. Zero means no
-	// limit; a negative value is exceeded from the start.
+	// MaxElapsedTime limits the time from Reset, with which a loop begins, to the end of the last wait: a
+	// wait that would end later is not started. The attempts count too. Zero means no limit; a
+	// negative value means no retries.
 	MaxElapsedTime time.Duration
 
-	// Stop is what NextBackOff returns once a wait would exceed MaxElapsedTime; with a positive
-	// value the loop goes on forever with that wait. Zero means the constant Stop in a loop. By
-	// hand, or below a decorator without Unwrap, a policy with a Clock then returns 0, as in
-	// cenkalti/backoff v4. NewExponentialBackOff sets Stop.
+	// Stop is what NextBackOff returns in place of a wait that does not fit into MaxElapsedTime. You
+	// need not set it: zero ends a loop, as the constant Stop does. With a positive value the loop
+	// never ends, and waits that long each time.
 	Stop time.Duration
 
-	// Clock measures the elapsed time, which starts over if Clock steps back to before its start.
-	// Nil means SystemClock. Call Reset after replacing it.
+	// Clock measures the elapsed time. Nil means SystemClock. Call Reset after replacing it.
 	Clock Clock
 
-	// Rand is the source of randomness; set it for a reproducible schedule. Nil means the global
-	// source of math/rand/v2. Do not share one between policies that are in use at the same time.
+	// Rand is the source of randomness. Set it, with a seed, for waits that can be reproduced. Nil means
+	// the source of math/rand/v2's functions. A Rand must not be used by two policies at once.
 	Rand *rand.Rand
 
 	// Jitter selects how waits are randomized. The zero value is ProportionalJitter.
 	Jitter Jitter
 
 	started  bool          // the elapsed time has started
-	looped   bool          // NextBackOff is called by a loop of this package
+	since    time.Duration // when, on timeline
+	timeline timeline
 	current  time.Duration // the next interval; 0 after Reset
-	previous time.Duration // the last wait of DecorrelatedJitter; 0 after Reset
-	floor    time.Duration // the minimum of the next wait
-	since    time.Duration // the time on Clock at the start of the elapsed time
-	first    *time.Time    // the first reading of a Clock other than SystemClock
+	lastWait time.Duration // of DecorrelatedJitter; 0 after Reset
+	question question      // what NextBackOff is to answer
 }
 
 // Reset starts the sequence of intervals and the elapsed time over.
 func (b *ExponentialBackOff) Reset() {
-	b.current, b.previous, b.first = 0, 0, nil
-	b.since, b.started = read(b.Clock, &b.first), true
+	b.current = 0
+	b.lastWait = 0
+	b.timeline = timeline{}
+	b.since = b.timeline.read(b.Clock)
+	b.started = true
 }
 
-// NextBackOff returns the next wait and advances the interval, or returns Stop if the wait would end
-// later than MaxElapsedTime after Reset. If Reset has never been called, the elapsed time starts here.
+// NextBackOff returns the next wait, and lets the interval grow. If the wait does not fit into MaxElapsedTime,
+// NextBackOff returns the field Stop. The elapsed time starts at Reset, or here if Reset was never called.
 func (b *ExponentialBackOff) NextBackOff() time.Duration {
+	if !b.started {
+		b.Reset()
+	}
+
 	random := rand.Uint64()
 	if b.Rand != nil {
 		random = b.Rand.Uint64()
 	}
-	longest, interval := b.maxInterval(), b.current
-	if interval != longest { // else step changes nothing
-		interval = b.step(longest)
-	}
+
+	longest := b.maxInterval()
 	initial := min(b.initial(), longest)
-	if b.Jitter == DecorrelatedJitter {
-		interval = min(cmp.Or(b.previous, initial), longest)
+	interval := b.current
+	if interval != longest { // where it stays
+		interval = min(cmp.Or(b.current, initial), longest)
+		b.current = b.grown(interval, longest)
 	}
+	if b.Jitter == DecorrelatedJitter {
+		interval = initial
+		if b.lastWait != 0 {
+			interval = min(b.lastWait, longest)
+		}
+	}
+
 	low, width := b.Jitter.window(interval, initial, longest, b.RandomizationFactor)
 	wait := low + draw(width, random)
 	if b.Jitter == DecorrelatedJitter {
 		wait = min(wait, longest)
-		b.previous = wait
+		b.lastWait = wait
 		width = min(width, longest-low)
 	}
-	if b.floor > low { // the window moves up to start there
-		wait = b.floor + draw(min(width, math.MaxInt64-b.floor), random)
+
+	floor := b.question.floor
+	if floor > low { // the window moves up to start there
+		wait = floor + draw(min(width, math.MaxInt64-floor), random)
 	}
-	if b.MaxElapsedTime == 0 {
-		return wait
+
+	if b.MaxElapsedTime != 0 && !b.fits(wait) {
+		return b.stopValue()
 	}
+	return wait
+}
+
+// fits reports whether wait would end before MaxElapsedTime.
+func (b *ExponentialBackOff) fits(wait time.Duration) bool {
 	elapsed := b.GetElapsedTime()
-	switch {
-	case elapsed <= b.MaxElapsedTime && wait <= b.MaxElapsedTime-elapsed: // elapsed+wait could overflow
-		return wait
-	case b.Stop == 0 && b.zeroStops():
+	return elapsed <= b.MaxElapsedTime && wait <= b.MaxElapsedTime-elapsed // elapsed+wait could overflow
+}
+
+// stopValue returns what NextBackOff returns in place of a wait that is too long.
+func (b *ExponentialBackOff) stopValue() time.Duration {
+	zeroStops := b.question.inLoop || b.Clock == nil
+	if b.Stop == 0 && zeroStops {
 		return Stop
 	}
 	return b.Stop
 }
 
-// zeroStops reports whether a zero Stop means the constant Stop.
-func (b *ExponentialBackOff) zeroStops() bool { return b.looped || b.Clock == nil }
-
-// GetElapsedTime returns the time since Reset, or since the first NextBackOff if there was no Reset.
-// Before that it is zero. Another goroutine may call it while a loop uses b, but not during Reset, which
-// a loop calls first. Clock must then be safe for concurrent use and not step back.
+// GetElapsedTime returns the time since the loop began: since Reset, or since the first NextBackOff if Reset
+// was never called. Before that it is zero.
+//
+// Call it from the operation or from notify, or after the loop. Another goroutine may call it beside a
+// [Ticker] that [NewTicker] has returned, unless Clock steps back. Beside [Retry] it may not: it could meet
+// the Reset with which a loop begins.
 func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	if !b.started {
 		return 0
 	}
-	now := read(b.Clock, &b.first)
+	now := b.timeline.read(b.Clock)
 	if now < b.since { // the Clock has stepped back to before the start: start over
 		b.since = now
 	}
 	return max(0, now-b.since) // which may overflow
 }
 
-// step returns the current interval and advances it. Both are at most longest.
-func (b *ExponentialBackOff) step(longest time.Duration) time.Duration {
-	if !b.started {
-		b.Reset()
-	}
-	if b.current == 0 {
-		b.current = b.initial()
-	}
-	interval, multiplier := min(b.current, longest), b.Multiplier
-	if multiplier == 0 || math.IsNaN(multiplier) {
-		multiplier = DefaultMultiplier
-	}
+// grown returns the interval after interval. Both are at most longest.
+func (b *ExponentialBackOff) grown(interval, longest time.Duration) time.Duration {
+	multiplier := b.multiplier()
 	switch {
 	case interval == 0 || multiplier <= 1:
-		b.current = interval
+		return interval
 	case float64(interval) >= float64(longest)/multiplier:
-		b.current = longest
-	default: // rounded down, 1 ns × 1.5 would never grow
-		b.current = max(interval+1, time.Duration(float64(interval)*multiplier))
+		return longest
 	}
-	return interval
+	next := time.Duration(float64(interval) * multiplier)
+	return max(next, interval+1) // rounded down, 1 ns × 1.5 would never grow
+}
+
+func (b *ExponentialBackOff) multiplier() float64 {
+	if b.Multiplier == 0 || math.IsNaN(b.Multiplier) {
+		return DefaultMultiplier
+	}
+	return b.Multiplier
 }
 
 func (b *ExponentialBackOff) initial() time.Duration {
@@ -181,15 +205,9 @@ func (b *ExponentialBackOff) maxInterval() time.Duration {
 	return b.MaxInterval
 }
 
-// prepare accepts a nil b: a type that embeds an ExponentialBackOff may not have made it yet.
-func (b *ExponentialBackOff) prepare(floor time.Duration) {
+// tell accepts a nil b: a type that embeds an ExponentialBackOff may not have made it yet.
+func (b *ExponentialBackOff) tell(q question) {
 	if b != nil {
-		b.floor, b.looped = floor, true
-	}
-}
-
-func (b *ExponentialBackOff) end(bool) {
-	if b != nil {
-		b.floor, b.looped = 0, false
+		b.question = q
 	}
 }

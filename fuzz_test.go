@@ -211,7 +211,7 @@ func FuzzBudget(f *testing.F) {
 // and it does not stop an outer loop. To search it costs no more than to search
 // the tree.
 func FuzzErrorTree(f *testing.F) {
-	for kind := range byte(21) {
+	for kind := range byte(22) {
 		f.Add([]byte{0, kind, 0, 4, 0, 1, 0, kind, 1, 4, 0, 1, 0})
 	}
 	f.Add([]byte{0, 4, 0, 1, 0, 4, 0, 1, 0, 11, 0, 4, 0, 1, 0, 11, 0})
@@ -318,7 +318,7 @@ func plant(program []byte, visits *int) (nodes []error, sizes []int) {
 	pick := func() int { return len(nodes) - 1 - int(next())%len(nodes) }
 	stop := backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 0)
 	for len(program) > 0 && len(nodes) < 100 {
-		kindOf := next() % 21
+		kindOf := next() % 22
 		n := len(nodes)
 		i := pick()
 		x, size := nodes[i], sizes[i]+1
@@ -375,6 +375,8 @@ func plant(program []byte, visits *int) (nodes []error, sizes []int) {
 			add(hollow{}, 1)
 		case 20:
 			add(&alias{x, nodes[0]}, size)
+		case 21:
+			add((*backoff.RetryAfterError)(nil), 1)
 		}
 	}
 	return nodes, sizes
@@ -388,17 +390,12 @@ func FuzzAttempts(f *testing.F) {
 		f.Add([]byte{i, 3, i + 1, 7, i + 2, 2, i + 5, 1, 4}, []byte{0, i % 7, 1, i % 5, 0, 2, i % 3})
 	}
 	f.Fuzz(func(t *testing.T, wraps, outcomes []byte) {
-		compareLoops(t, wraps, outcomes, backoff.WithBudget)
+		want := runScript(backoff.Retry, wraps, outcomes)
+		require.Equal(t, want, runScript(attempt, wraps, outcomes))
+		if len(want.tokens) > 2 {
+			require.Equal(t, 1, want.tokens[2])
+		}
 	})
-}
-
-func compareLoops(t *testing.T, wraps, outcomes []byte, pay func(backoff.BackOff, *backoff.Budget) backoff.BackOff) {
-	t.Helper()
-	want := runScript(backoff.Retry, wraps, outcomes, pay)
-	require.Equal(t, want, runScript(attempt, wraps, outcomes, pay))
-	if len(want.tokens) > 2 {
-		require.Equal(t, 1, want.tokens[2])
-	}
 }
 
 // A record is what a run of a script has done. The policy is used for two loops.
@@ -409,7 +406,7 @@ type record struct {
 	tokens []int
 }
 
-func runScript(retry retry, wraps, outcomes []byte, pay func(backoff.BackOff, *backoff.Budget) backoff.BackOff) (r record) {
+func runScript(retry retry, wraps, outcomes []byte) (r record) {
 	budget := &backoff.Budget{Capacity: 40}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -425,7 +422,7 @@ func runScript(retry retry, wraps, outcomes []byte, pay func(backoff.BackOff, *b
 			b = backoff.WithRetryIf(b, func(err error) bool { return !isEOF(err) })
 		case 4, 5:
 			if paying == nil {
-				paying = pay(b, budget)
+				paying = backoff.WithBudget(b, budget)
 				b = paying
 			}
 		case 6:

@@ -83,10 +83,7 @@ var decorators = map[string]func(backoff.BackOff, limits) backoff.BackOff{
 	"WithMaxRetries": func(b backoff.BackOff, l limits) backoff.BackOff { return backoff.WithMaxRetries(b, l.retries) },
 	"WithRetryIf":    func(b backoff.BackOff, l limits) backoff.BackOff { return backoff.WithRetryIf(b, l.retryable) },
 	"WithBudget":     func(b backoff.BackOff, l limits) backoff.BackOff { return backoff.WithBudget(b, l.budget) },
-	"WithBudgetWait": func(b backoff.BackOff, _ limits) backoff.BackOff {
-		return backoff.WithBudgetWait(b, &backoff.Budget{RetryCost: -1})
-	},
-	"WithStopCause": func(b backoff.BackOff, _ limits) backoff.BackOff { return backoff.WithStopCause(b, errCause) },
+	"WithStopCause":  func(b backoff.BackOff, _ limits) backoff.BackOff { return backoff.WithStopCause(b, errCause) },
 }
 
 // eachDecorator runs test with each of the decorators, without a limit, with a user's own, and with all

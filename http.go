@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// ParseRetryAfter parses the value of a Retry-After header: a number of seconds, or an HTTP date in
-// any of its three forms (RFC 9110, sections 10.2.3 and 5.6.7). It returns the wait from now and
-// whether the value is well-formed; negative and fractional numbers are not. A past date means 0; a wait
-// too long for a Duration means 292 years. Surrounding blanks are ignored.
+// ParseRetryAfter returns the wait that the value of a Retry-After header asks for, counted from now, and reports
+// whether the value is well-formed. The value is a number of seconds, or a date in any of the three forms of
+// HTTP (RFC 9110, sections 10.2.3 and 5.6.7). A date in the past gives zero. A negative or fractional
+// number is not well-formed. Pass the result to [RetryAfter].
 func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 	value = strings.Trim(value, " \t")
 	if value != "" && strings.Trim(value, "0123456789") == "" {
@@ -23,21 +23,30 @@ func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 		if err != nil {
 			continue
 		}
-		if layout == rfc850 { // RFC 9110: the latest such year at most 50 years ahead
-			latest := now.UTC().AddDate(50, 0, 0)
-			years := latest.Year() - date.Year()
-			date = date.AddDate(years-(years%100+100)%100, 0, 0)
-			if date.After(latest) {
-				date = date.AddDate(-100, 0, 0)
-			}
+		if layout == rfc850 { // RFC 9110: at most 50 years ahead
+			date = latestYear(date, now.UTC().AddDate(50, 0, 0))
 		}
 		return max(0, date.Sub(now)), true
 	}
 	return 0, false
 }
 
-// RetryableStatus reports whether an HTTP status suggests trying again: 408, 429, 500, 502, 503 or 504.
-// Whether the request is safe to repeat depends on its method.
+// latestYear returns date, whose year has two digits, in the latest such year that is not after latest.
+func latestYear(date, latest time.Time) time.Time {
+	centuries := (latest.Year()-date.Year())/100 + 1
+	for date.AddDate(100*centuries, 0, 0).After(latest) {
+		centuries--
+	}
+	return date.AddDate(100*centuries, 0, 0)
+}
+
+// RetryableStatus reports whether a response with this HTTP status suggests trying again later: 408, 429, 500,
+// 502, 503, 504, and all from 512 to 599, which are not registered and so mean what 500 does (RFC 9110,
+// section 15). Whether the request is safe to repeat depends on its method.
 func RetryableStatus(code int) bool {
-	return code == 408 || code == 429 || code == 500 || code >= 502 && code <= 504
+	switch code {
+	case 408, 429, 500, 502, 503, 504:
+		return true
+	}
+	return code >= 512 && code <= 599
 }

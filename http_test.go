@@ -62,6 +62,7 @@ func TestParseRetryAfterYears(t *testing.T) {
 		"last year":           {date(2026, 1, 1), "Wednesday, 01-Jan-25 00:00:00 GMT", time.Time{}},
 		"the coming century":  {date(2099, 12, 31), "Friday, 01-Jan-00 00:00:00 GMT", date(2100, 1, 1)},
 		"Go's 69 is in reach": {date(2026, 1, 1), "Tuesday, 01-Jan-69 00:00:00 GMT", date(2069, 1, 1)},
+		"a leap day":          {date(2000, 2, 1), "Tuesday, 29-Feb-00 00:00:00 GMT", date(2000, 2, 29)},
 		"in another zone":     {date(2026, 1, 1).In(time.FixedZone("", -3600)), "Friday, 02-Jan-26 00:00:00 GMT", date(2026, 1, 2)},
 	} {
 		got, ok := backoff.ParseRetryAfter(test.value, test.now)
@@ -75,14 +76,18 @@ func date(year int, month time.Month, day int) time.Time {
 }
 
 func TestRetryableStatus(t *testing.T) {
+	want := []int{
+		http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+	}
+	for code := http.StatusNetworkAuthenticationRequired + 1; code < 600; code++ { // not registered
+		want = append(want, code)
+	}
 	var got []int
 	for code := -1; code < 1000; code++ {
 		if backoff.RetryableStatus(code) {
 			got = append(got, code)
 		}
 	}
-	require.Equal(t, []int{
-		http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
-	}, got)
+	require.Equal(t, want, got)
 }

@@ -7,35 +7,52 @@ import (
 	"time"
 )
 
-// Jitter is how [ExponentialBackOff] randomizes waits, so that clients that failed together do not retry
-// together. In the formulas, I is the current interval, B the InitialInterval, C the MaxInterval, f the
-// RandomizationFactor, P the previous wait (B after Reset), and U(a, b) a uniform random duration
-// between a and b.
+// Jitter is how an [ExponentialBackOff] randomizes its waits, so that clients that failed together do not
+// retry together. If in doubt, keep the default. The zero value is [ProportionalJitter], and unknown values
+// behave like it.
 //
-// The zero value is [ProportionalJitter]. Unknown values behave like it.
+// In the formulas, U(a, b) is a random duration between a and b, all equally likely; I is the current interval,
+// B the InitialInterval, C the MaxInterval, f the RandomizationFactor, and P the previous wait, or B for the
+// first one.
 type Jitter uint8
 
 const (
-	// ProportionalJitter waits U(I·(1−f), I·(1+f)). It is the default, and alone uses
-	// RandomizationFactor and may exceed MaxInterval. (google-http-java-client, cenkalti/backoff.)
+	// ProportionalJitter waits the interval, more or less: with the default RandomizationFactor of 0.5,
+	// anything between half of the interval and one and a half. It alone may exceed MaxInterval.
+	// (google-http-java-client, cenkalti/backoff.)
+	//
+	//	U(I·(1−f), I·(1+f))
 	ProportionalJitter Jitter = iota
 
-	// NoJitter waits I. All clients that failed together retry together.
+	// NoJitter waits exactly the interval. Clients that failed together retry together.
+	//
+	//	I
 	NoJitter
 
-	// FullJitter waits U(0, I). (AWS Architecture Blog, "Exponential Backoff And Jitter".)
+	// FullJitter waits anything between zero and the interval. (AWS Architecture Blog, "Exponential
+	// Backoff And Jitter".)
+	//
+	//	U(0, I)
 	FullJitter
 
-	// EqualJitter waits I/2 + U(0, I/2): never less than half of the interval. (AWS, as above.)
+	// EqualJitter waits anything between half of the interval and the interval. (AWS, as above.)
+	//
+	//	I/2 + U(0, I/2)
 	EqualJitter
 
-	// DecorrelatedJitter waits min(C, U(B, 3·P)). It ignores Multiplier. As published, it cuts
-	// off at C, so many waits near the cap are exactly C. (AWS, as above.)
+	// DecorrelatedJitter waits anything between InitialInterval and three times the previous wait, but
+	// no longer than MaxInterval. It ignores Multiplier. As published, it cuts off at the cap, so that
+	// many waits near the cap are equal to it. (AWS, as above.)
+	//
+	//	min(C, U(B, 3·P))
 	DecorrelatedJitter
 
-	// AdditiveJitter waits min(I, C−B) + U(0, B). Clients at the cap stay spread, between C−B and C.
-	// With InitialInterval 1 s, Multiplier 2 and MaxInterval 32 s or 64 s it is otherwise Google
-	// Cloud's truncated exponential backoff, min(2ⁿ s + up to 1 s, maximum_backoff).
+	// AdditiveJitter waits the interval and anything up to InitialInterval besides, but no longer than
+	// MaxInterval. Clients at the cap stay spread over the last InitialInterval below it. With an
+	// InitialInterval of 1 s, a Multiplier of 2 and a MaxInterval of 32 s or 64 s, it is Google Cloud's
+	// truncated exponential backoff, min(2ⁿ s + up to 1 s, maximum_backoff), but for that spread.
+	//
+	//	min(I, C−B) + U(0, B)
 	AdditiveJitter
 )
 

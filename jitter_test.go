@@ -52,18 +52,18 @@ func requireUniform(t *testing.T, waits []time.Duration, low, high time.Duration
 	}
 }
 
-var formulaText = regexp.MustCompile(`^(\w+) waits ([^.:]+)[.:]`)
+var formulaText = regexp.MustCompile(`(?m)^\t(.+)$`)
 
 // formulas returns the formula of each strategy, from the comments in jitter.go.
 func formulas(t *testing.T) map[backoff.Jitter]string {
 	t.Helper()
 	all := map[backoff.Jitter]string{}
 	for i, constant := range jitterConstants(t) {
-		found := formulaText.FindStringSubmatch(strings.ReplaceAll(constant.Doc.Text(), "\n", " "))
-		if found == nil || found[1] != constant.Names[0].Name {
-			t.Fatalf(`let the comment of %[1]s in jitter.go start with its formula, as in "%[1]s waits I/2 + U(0, I/2)."`, constant.Names[0])
+		found := formulaText.FindStringSubmatch(constant.Doc.Text())
+		if found == nil {
+			t.Fatalf("let the comment of %s in jitter.go have its formula, on a line of its own as in the others", constant.Names[0])
 		}
-		all[backoff.Jitter(i)] = found[2]
+		all[backoff.Jitter(i)] = found[1]
 	}
 	return all
 }

@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// minTurn is the shortest wait for a turn with a budget: ZeroBackOff would ask it without a pause.
-const minTurn = 100 * time.Millisecond
-
 // loop is what [Retry], [Attempts] and [Ticker] do between two attempts: decide whether there is a
 // next one, let budgets pay for it, and wait for it.
 //
@@ -20,13 +17,11 @@ type loop struct {
 	ctx    context.Context // the policy's outermost, or the background
 	notify Notify          // or nil
 	timer  Timer           // the caller's, or nil
-	quit   <-chan struct{} // closed by Ticker.Stop; nil in other loops
-	tick   *time.Time      // a Ticker's, for the time at which a wait ended; nil in other loops
+	ticker *Ticker         // whose loop it is; nil in other loops
 	system *time.Timer     // made for the first wait that needs one
 	budget bool            // the policy has a Budget
 	waited bool            // some wait was above zero
-	unpaid bool            // a budget could not pay for the retry
-	begun  bool            // the retry that was decided on last has started
+	paid   bool            // budgets have paid for a retry that has not started
 }
 
 // retry is the loop of [Retry] and its variants. Most often the first attempt is the only one.
@@ -43,8 +38,9 @@ func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
 	defer l.end()
 	for err != nil {
 		observe(b, err)
-		if err := l.next(err); err != nil {
-			return err
+		final := l.next(err)
+		if final != nil {
+			return final
 		}
 		err = o()
 	}
@@ -65,10 +61,13 @@ func observe(b BackOff, err error) {
 func (l *loop) start(b BackOff) {
 	l.policy = b
 	for p := range chain(b) {
-		if c, ok := p.(BackOffContext); ok && l.ctx == nil {
-			l.ctx = c.Context()
-		} else if _, ok := p.(*budgetBackOff); ok {
+		switch p := p.(type) {
+		case *budgetBackOff:
 			l.budget = true
+		case BackOffContext:
+			if l.ctx == nil {
+				l.ctx = p.Context()
+			}
 		}
 	}
 	if l.ctx == nil {
@@ -80,12 +79,24 @@ func (l *loop) start(b BackOff) {
 // that it runs on every way out: a panic or a Goexit in the operation, in notify or in a policy too.
 // Nothing may reach the next loop over the same policy, or a caller of it by hand.
 func (l *loop) end() {
+	if l.policy == nil { // no attempt has failed
+		return
+	}
 	if l.system != nil {
 		l.system.Stop()
 	}
+	if l.paid {
+		l.undo()
+	}
+	l.tell(question{})
+}
+
+// tell lets the policies of this package know what NextBackOff is to answer. It is a call of its own:
+// NextBackOff has no parameter, and a user's policy, which does not know of the question, may stand between.
+func (l *loop) tell(q question) {
 	for p := range chain(l.policy) {
 		if p, ok := p.(participant); ok {
-			p.end(l.begun)
+			p.tell(q)
 		}
 	}
 }
@@ -97,135 +108,163 @@ func (l *loop) next(last error) error {
 	if err, ok := permanent(last); ok {
 		return err
 	}
-	var floor time.Duration
-	if e, ok := asType[*RetryAfterError](last); ok {
-		floor = e.Duration // a negative one has no effect
+
+	wait, err := l.decide(last)
+	if err != nil {
+		return err
 	}
-	// One round is enough but for a budget that makes retries wait for their turn.
-	l.begun, l.unpaid = false, false
-	for {
-		wait, err := l.decide(floor, last)
-		if err != nil {
-			return err
-		}
-		// notify comes after every reason to give up, so that it is called for waits that really start.
-		if l.notify != nil {
-			l.notify(last, wait)
-		}
-		// The context is asked after every wait: select picks at random when the timer and the context
-		// are ready together, a zero wait has not looked at it, and notify may have ended it.
-		if !l.wait(wait) || l.ctx.Err() != nil {
-			return l.giveUp(last)
-		}
-		if !l.budget || l.pay(true) {
-			l.begun = true
-			return nil
-		}
-		l.unpaid, floor = true, 0 // a server's wait counts once
+
+	// notify comes after every reason to give up, so that it is called for waits that really start.
+	if l.notify != nil {
+		l.notify(last, wait)
 	}
+
+	// The context is asked after every wait: select picks at random when the timer and the context are
+	// ready together, a zero wait has not looked at it, and notify may have ended it.
+	if !l.wait(wait) || l.ctx.Err() != nil {
+		return l.giveUp(last)
+	}
+	l.paid = false // the retry starts
+	return nil
 }
 
-// decide returns the next wait, at least a server's floor, or the error with which the loop gives up.
-func (l *loop) decide(floor time.Duration, last error) (time.Duration, error) {
-	// The floor needs a call of its own: NextBackOff has no parameter, and a user's policy, which does
-	// not know of a floor, may stand between.
-	for p := range chain(l.policy) {
-		if p, ok := p.(participant); ok {
-			p.prepare(floor)
-		}
-	}
+// decide returns the next wait, or the error with which the loop gives up.
+func (l *loop) decide(last error) (time.Duration, error) {
+	floor := serverWait(last)
+	l.tell(question{inLoop: true, floor: floor})
 	wait := l.policy.NextBackOff()
+
 	// The context is asked after the policy, which may have ended it, and before the answer counts: a
 	// policy with a context that is done answers with a stop, and the context is the reason.
 	if l.ctx.Err() != nil {
 		return 0, l.giveUp(last)
 	}
 	if wait < 0 {
-		return 0, l.stopError(last)
+		return 0, newStopError(l.stopCause(), last)
 	}
+
 	// Budgets pay once the answer is known, so that no retry is paid for that a decorator above refuses.
-	if l.budget && !l.pay(false) {
-		l.unpaid = true
-		return 0, l.stopError(last)
+	if l.budget && !l.pay() {
+		return 0, newStopError(ErrBudgetExhausted, last)
 	}
-	wait = max(wait, floor) // not every policy knows the floor
-	if l.unpaid {
-		wait = max(wait, minTurn)
-	}
+
 	// The deadline is compared with the wait that would really start, so this comes last.
+	wait = max(wait, floor) // not every policy knows the floor
 	if l.tooLong(wait, floor) {
-		cause := errors.New("next attempt in " + wait.String() + " would be too late")
-		return 0, newContextError(context.DeadlineExceeded, cause, last)
+		return 0, newContextError(context.DeadlineExceeded, tooLate(wait), last)
 	}
-	l.waited = l.waited || wait > 0
+	if wait > 0 {
+		l.waited = true
+	}
 	return wait, nil
+}
+
+// serverWait returns the wait that a [RetryAfterError] in err asks for. A negative one has no effect.
+func serverWait(err error) time.Duration {
+	e, ok := asType[*RetryAfterError](err)
+	if !ok || e == nil {
+		return 0
+	}
+	return e.Duration
+}
+
+// pay lets budgets pay for the retry and reports whether all could. If not, end calls undo.
+func (l *loop) pay() bool {
+	l.paid = true
+	for p := range chain(l.policy) {
+		if b, ok := p.(*budgetBackOff); ok && !b.pay() {
+			return false
+		}
+	}
+	return true
+}
+
+// undo returns what budgets have paid for a retry that is not made.
+func (l *loop) undo() {
+	for p := range chain(l.policy) {
+		if b, ok := p.(*budgetBackOff); ok {
+			b.undo()
+		}
+	}
 }
 
 // tooLong reports whether wait must not start because it would outlast the context's deadline. A Ticker
 // starts every wait, and a custom Timer's time need not be the deadline's.
 func (l *loop) tooLong(wait, floor time.Duration) bool {
 	deadline, ok := l.ctx.Deadline()
-	if !ok || l.tick != nil || l.timer != nil {
+	if !ok || l.ticker != nil || l.timer != nil {
 		return false
 	}
 	left := time.Until(deadline)
-	asked := floor > 0 && floor >= left
+	if wait < left {
+		return false
+	}
 	// The first wait above zero starts all the same, unless a server has asked for one that long: a
 	// caller that calls Retry again as long as the context lives would otherwise do so without a pause.
-	return wait >= left && (l.waited || asked)
+	asked := floor > 0 && floor >= left
+	return l.waited || asked
+}
+
+// tooLate returns the cause of a loop that refuses wait. It shows no more digits than say something.
+func tooLate(wait time.Duration) error {
+	if wait >= time.Millisecond {
+		wait = wait.Round(time.Millisecond)
+	}
+	return errors.New("next attempt in " + wait.String() + " would be too late")
 }
 
 // wait waits for d. It returns false if something has ended the wait, or it could not start. It takes the
-// cheapest way: no timer for a zero wait, no channel where nothing can end the wait, otherwise one timer
-// for all waits of the loop. (Since Go 1.23 a timer can be reset without being drained.)
+// cheapest way: nothing for a zero wait, no channel where nothing can end the wait, otherwise a timer.
 func (l *loop) wait(d time.Duration) bool {
-	var c <-chan time.Time
-	done := l.ctx.Done()
-	switch {
-	case l.timer != nil:
-		// For zero waits too: a test's Timer may count them, or let the loop go on step by step.
-		l.timer.Start(d)
-		if c = l.timer.C(); c == nil {
-			return false
-		}
-	case d == 0:
+	if d == 0 && l.timer == nil {
 		if runtime.GOARCH == "wasm" {
 			runtime.Gosched() // its one thread would never see the context end
 		}
 		return true
-	case done == nil && l.quit == nil:
+	}
+	uninterrupted := l.ctx.Done() == nil && l.ticker == nil
+	if uninterrupted && l.timer == nil {
 		time.Sleep(d)
 		return true
-	case l.system == nil:
-		l.system = time.NewTimer(d)
-		c = l.system.C
-	default:
-		l.system.Reset(d)
-		c = l.system.C
 	}
-	select {
-	case now := <-c:
-		if l.tick != nil {
-			*l.tick = now
-		}
-		return true
-	case <-done:
-	case <-l.quit:
+
+	over := l.startTimer(d)
+	if over == nil { // a custom Timer without a channel
+		return false
 	}
+	var stopped <-chan struct{}
+	if l.ticker != nil {
+		stopped = l.ticker.stop
+	}
+
 	// A done channel ends the loop even if Err is nil, as in a context that a user has written: to go
 	// on would be a loop without waits.
-	return false
+	select {
+	case now := <-over:
+		if l.ticker != nil {
+			l.ticker.tick = now
+		}
+		return true
+	case <-l.ctx.Done():
+		return false
+	case <-stopped:
+		return false
+	}
 }
 
-// pay lets budgets pay for the retry and reports whether all could. Those that make retries wait pay
-// at the end of the wait, so that until then others can use what they have; the rest pay before it.
-func (l *loop) pay(atEnd bool) bool {
-	for p := range chain(l.policy) {
-		if b, ok := p.(*budgetBackOff); ok && b.waits == atEnd && !b.pay() {
-			return false
-		}
+// startTimer starts a wait and returns the channel that tells its end. If the caller has given no timer, one
+// serves all waits of the loop. (Since Go 1.23 a timer can be reset without being drained.)
+func (l *loop) startTimer(d time.Duration) <-chan time.Time {
+	switch {
+	case l.timer != nil: // for a zero wait too: a test's may count them, or let the loop go on step by step
+		l.timer.Start(d)
+		return l.timer.C()
+	case l.system == nil:
+		l.system = time.NewTimer(d)
+	default:
+		l.system.Reset(d)
 	}
-	return true
+	return l.system.C
 }
 
 // giveUp returns the error of a loop that ends without an answer of its policy: the context's, if that
@@ -237,17 +276,13 @@ func (l *loop) giveUp(last error) error {
 	return last
 }
 
-// stopError returns the error of a loop that its policy has ended: last itself where no limit has more
-// to say. That a budget could not pay is the reason whatever has stopped meanwhile.
-func (l *loop) stopError(last error) error {
-	var reason error
+// stopCause returns the innermost cause of what stopped, or nil.
+func (l *loop) stopCause() error {
+	var cause error
 	for p := range chain(l.policy) {
 		if s, ok := p.(*stopCauseBackOff); ok && s.stopped {
-			reason = s.cause // the innermost one's, in the end
+			cause = s.cause
 		}
 	}
-	if l.unpaid {
-		reason = ErrBudgetExhausted
-	}
-	return newStopError(reason, last)
+	return cause
 }

@@ -84,22 +84,27 @@ func TestContextError(t *testing.T) {
 // The second wait would outlast the deadline, which is ten seconds after the first wait.
 func TestDeadlineRefusal(t *testing.T) {
 	const first = time.Second
-	for wait, refused := range map[time.Duration]bool{
-		10*time.Second - 1: false,
-		10 * time.Second:   true,
-		time.Hour:          true,
-		math.MaxInt64:      true,
+	for _, test := range []struct {
+		wait, left time.Duration
+		says       string // empty if the wait starts
+	}{
+		{10*time.Second - 1, 10 * time.Second, ""},
+		{10 * time.Second, 10 * time.Second, "10s"},
+		{13238984321, 10 * time.Second, "13.239s"},
+		{time.Hour, 10 * time.Second, "1h0m0s"},
+		{math.MaxInt64, 10 * time.Second, "2562047h47m16.854775807s"},
+		{412345, 1, "412.345µs"},
 	} {
-		t.Run(wait.String(), func(t *testing.T) {
+		t.Run(test.wait.String(), func(t *testing.T) {
 			eachLoopInBubble(t, func(t *testing.T, retry retry) {
-				ctx, cancel := context.WithTimeoutCause(t.Context(), first+10*time.Second, errCause)
+				ctx, cancel := context.WithTimeoutCause(t.Context(), first+test.left, errCause)
 				defer cancel()
 				operation, calls := failing(2)
 				start := time.Now()
-				err := retry(operation, foreign{backoff.WithContext(waits(first, wait), ctx)})
-				if !refused {
+				err := retry(operation, foreign{backoff.WithContext(waits(first, test.wait), ctx)})
+				if test.says == "" {
 					require.NoError(t, err)
-					require.Equal(t, first+wait, time.Since(start))
+					require.Equal(t, first+test.wait, time.Since(start))
 					return
 				}
 				require.Equal(t, first, time.Since(start), "no sleep")
@@ -107,7 +112,7 @@ func TestDeadlineRefusal(t *testing.T) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorIs(t, err, errFailed)
 				require.NotErrorIs(t, err, errCause, "which there is not yet")
-				require.EqualError(t, err, "context deadline exceeded: next attempt in "+wait.String()+" would be too late: failed")
+				require.EqualError(t, err, "context deadline exceeded: next attempt in "+test.says+" would be too late: failed")
 				require.NoError(t, ctx.Err(), "the context has not ended")
 			})
 		})

@@ -11,8 +11,13 @@ func permanent(err error) (error, bool) {
 		return err, false
 	}
 	// Marks at the top come off, so that what they mark comes back as it is.
-	for mark, ok := err.(*PermanentError); ok; mark, ok = err.(*PermanentError) {
-		if err = mark.Unwrap(); err == nil {
+	for {
+		mark, ok := err.(*PermanentError)
+		if !ok {
+			break
+		}
+		err = mark.Unwrap()
+		if err == nil {
 			return errors.New(mark.Error()), true // the mark was empty
 		}
 	}
@@ -65,7 +70,8 @@ func asType[E error](err error) (none E, ok bool) {
 			return e, true
 		}
 		if x, ok := err.(interface{ As(any) bool }); ok {
-			if target := new(E); x.As(target) {
+			target := new(E)
+			if x.As(target) {
 				return *target, true
 			}
 		}

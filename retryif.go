@@ -2,11 +2,15 @@ package backoff
 
 import "time"
 
-// WithRetryIf limits b to errors for which retryable returns true. After any other error a loop
-// gives up, as if b had stopped. Use it instead of [Permanent] where the operation cannot be
-// changed. retryable is called with every error of the operation, permanent ones too.
+// WithRetryIf limits the retries to errors for which retryable returns true. After any other error a loop gives
+// up and returns that error, unchanged. Use it instead of [Permanent] where you cannot change the operation:
 //
-// A nil retryable panics. A [Ticker] does not know the errors, so there it has no effect.
+//	policy = backoff.WithRetryIf(policy, func(err error) bool {
+//		return errors.Is(err, ErrThrottled)
+//	})
+//
+// retryable is called with every error of the operation, permanent ones too. A nil retryable panics. A
+// [Ticker] does not know the errors, so there WithRetryIf has no effect.
 func WithRetryIf(b BackOff, retryable func(error) bool) BackOff {
 	if retryable == nil {
 		panic("backoff: WithRetryIf called with a nil function")
@@ -18,12 +22,17 @@ type retryIfBackOff struct {
 	decorator
 	retryable func(error) bool
 	refused   bool // the last error is not retryable
-	inLoop    bool // between a decision of a loop of this package and its end
+	inLoop    bool // a loop of this package asks
 }
 
-func (b *retryIfBackOff) Observe(err error)     { b.refused = err != nil && !b.retryable(err) }
-func (b *retryIfBackOff) prepare(time.Duration) { b.inLoop = true }
-func (b *retryIfBackOff) end(bool)              { b.inLoop, b.refused = false, false }
+func (b *retryIfBackOff) Observe(err error) { b.refused = err != nil && !b.retryable(err) }
+
+func (b *retryIfBackOff) tell(q question) {
+	b.inLoop = q.inLoop
+	if !b.inLoop {
+		b.refused = false
+	}
+}
 
 // Reset in a loop, by a decorator that starts over, keeps what was observed.
 func (b *retryIfBackOff) Reset() {

@@ -2,12 +2,15 @@ package backoff
 
 import "time"
 
-// WithStopCause adds an error that says which limit was hit: if b is what ends a loop, the loop's error
-// matches cause as well as the operation's last error, and its text shows both.
+// WithStopCause gives the limits in b a name. If b ends a loop, the error matches cause as well as the
+// operation's last error, and reads "cause: last error":
 //
-// If several apply, the innermost wins. Where a [Budget] cannot pay, that is the only cause. A mark by
-// [Permanent] in cause is removed. If your own decorator asks b, b stops, and the decorator then stops
-// for another reason, cause is added all the same. A nil cause panics.
+//	policy := backoff.WithMaxRetries(b, 5)
+//	policy = backoff.WithStopCause(policy, ErrTooManyTries)
+//
+// It speaks for the limits inside b, of time too, and not for those that you add around it. If several causes
+// apply, the innermost wins. An empty [Budget] is always reported as [ErrBudgetExhausted], and a context as
+// itself. A nil cause panics.
 func WithStopCause(b BackOff, cause error) BackOff {
 	if cause == nil {
 		panic("backoff: WithStopCause called with a nil cause")
@@ -27,4 +30,4 @@ func (b *stopCauseBackOff) NextBackOff() time.Duration {
 	return wait
 }
 
-func (b *stopCauseBackOff) prepare(time.Duration) { b.stopped = false }
+func (b *stopCauseBackOff) tell(question) { b.stopped = false }

@@ -2,9 +2,10 @@ package backoff
 
 import "time"
 
-// Timer measures the waits of a loop. Pass one to [RetryNotifyWithTimer],
-// [RetryNotifyWithTimerAndData] or [NewTickerWithTimer] to replace real time, for example in tests.
-// Its methods are never called concurrently. Use one Timer per running loop.
+// Timer measures the waits of a loop. Pass one to [RetryNotifyWithTimer], [RetryNotifyWithTimerAndData] or
+// [NewTickerWithTimer] to replace real time, for example in tests. (With testing/synctest you need none.)
+//
+// Its methods are never called concurrently. A Timer must not be used by two loops at once.
 type Timer interface {
 	// Start begins a wait of duration, which may be zero. It is called once for each wait, after
 	// the previous value was received.

@@ -2,7 +2,7 @@ package backoff
 
 import "time"
 
-// WithMaxRetries limits b to max retries, which are max+1 attempts. Zero means no retries.
+// WithMaxRetries limits a loop to max retries, which are max+1 attempts. Zero means no retries.
 func WithMaxRetries(b BackOff, max uint64) BackOff {
 	return &triesBackOff{decorator: decorator{orDefault(b)}, max: max}
 }

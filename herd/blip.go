@@ -21,9 +21,8 @@ func blipStrategies(retries int) []strategy {
 		{name: noRetries, policy: noRetry},
 		{name: proportional, policy: jittered(retries, backoff.ProportionalJitter)},
 		{name: fullJitter, policy: full},
-		{name: fixed500, policy: full, process: budget(500, 0, 0, backoff.WithBudget)},
-		{name: withBudget, policy: full, process: budget(0, 0, 0, backoff.WithBudget)},
-		waiting(withWait, 0, 0),
+		{name: fixed500, policy: full, process: budget(500, 0, 0)},
+		{name: withBudget, policy: full, process: budget(0, 0, 0)},
 	}
 }
 

@@ -16,7 +16,7 @@ type fleets struct{ without, rows []trial }
 func runFleet(c config) (all fleets) {
 	var strategies []strategy
 	for _, capacity := range c.capacities.or(500, 0) {
-		process := budget(capacity, 0, 0, backoff.WithBudget)
+		process := budget(capacity, 0, 0)
 		strategies = append(strategies, strategy{strconv.Itoa(capacity), jittered(c.retries, backoff.FullJitter), process})
 	}
 	var plans []plan

@@ -24,7 +24,7 @@
 // # Scenarios
 //
 // In the blip, operations begin at random times in ten processes, a service for 300 requests/s (fifo) goes
-// down for ten seconds, and a client makes three retries; with WithBudgetWait, as many as it takes. The fleet
+// down for ten seconds, and a client makes three retries. The fleet
 // is the blip with FullJitter and a budget, by the number of processes and the Capacity of each one's budget,
 // with the goodput in the fifth minute. The rules are the blip with the rules by which other libraries limit
 // their retries, and each in ten processes of 24 operations a second while attempts fail at a rate,

@@ -93,7 +93,7 @@ func TestOutput(t *testing.T) {
 	for args, want := range map[string]string{
 		"-scenario contention -clients 10,20 -runs 1":                              `(?m)^calls by clients +10 +20$`,
 		"-scenario contention -clients 10 -runs 2 -csv":                            `^clients,time,calls,algorithm\n10,\d+,\d+\.\d,None\n`,
-		"-scenario outage -clients 100 -after 1m -refusal 0.3":                     `(?ms)takes 0\.3 of the work.*^WithBudgetWait +\d`,
+		"-scenario outage -clients 100 -after 1m -refusal 0.3":                     `(?ms)takes 0\.3 of the work.*^WithBudget +\d`,
 		"-scenario amplification -rates 0.3":                                       `(?m)^0\.3 +1\.000 +1\.4\d\d +1\.4\d\d +1\.1\d\d +30\.\d\d % `,
 		"-scenario blip -load 0.1,0.2 -retries 1 -after 10s":                       `(?m)^no retries +\d+ s +\d+\.\d % +\d+ s +\d+\.\d %$`,
 		"-scenario blip -load 0.6 -after 1m -seeds 3":                              `(?m)^no retries +\d+–\d+ s +\d+\.\d–\d+\.\d %$`,
@@ -101,7 +101,7 @@ func TestOutput(t *testing.T) {
 		"-scenario fleet -processes 3 -capacity 0 -csv -duration 2s -load 0.1,0.2": `\n3,0,0\.1,\d+,[01]\.\d{3}\n3,0,0\.2,`,
 		"-scenario retry-after -clients 2000 -interval 2s":                         `(?m)^FullJitter from 2 s +\d+ `,
 		"-scenario programs -shape batch -size 20 -duration 1s -after 30s":         `(?m)^first wait 2 N / capacity +20 +\d+ s +0\.0 % +\d+s +\d\.\d\d$`,
-		"-scenario programs -rate 10 -load 0.3 -after 5s -seeds 2 -queue none":     `(?m)^ +10 s +60 s +10 % +30 %\nno retries +\d+–\d+ % .*\n(?s:.*)^WithBudgetWait +\d+`,
+		"-scenario programs -rate 10 -load 0.3 -after 5s -seeds 2 -queue none":     `(?m)^ +10 s +60 s +10 % +30 %\nno retries +\d+–\d+ % .*\n(?s:.*)^no limit of time +\d+`,
 	} {
 		require.Regexp(t, want, output(t, args), args)
 	}

@@ -21,8 +21,7 @@ func outageStrategies() []strategy {
 		{name: proportional, policy: exponential()},
 		{name: fullJitter, policy: exponential(backoff.WithJitter(backoff.FullJitter))},
 		{name: first20, policy: exponential(backoff.WithInitialInterval(20 * time.Second))},
-		{name: withBudget, policy: exponential(), process: budget(0, 0, 0, backoff.WithBudget)},
-		waiting(withWait, 0, 0),
+		{name: withBudget, policy: exponential(), process: budget(0, 0, 0)},
 	}
 }
 

@@ -37,7 +37,7 @@ var shapes = map[string]func(p *plan, size int) string{
 // programStrategies returns those for the shape of a plan. The first three are for all.
 func programStrategies(p plan) []strategy {
 	forever := backoff.WithMaxElapsedTime(0)
-	three, small := limited(3, exponential()), budget(5, 0, 0, backoff.WithBudget)
+	three, small := limited(3, exponential()), budget(5, 0, 0)
 	all := []strategy{
 		{name: noRetries, policy: noRetry},
 		{name: "default", policy: exponential()},
@@ -47,15 +47,14 @@ func programStrategies(p plan) []strategy {
 	case p.fresh:
 		return append(all, strategy{name: "2 retries from 5 s", policy: limited(2, exponential(backoff.WithInitialInterval(5*time.Second)))})
 	case p.workers > 0:
-		return append(all, plain, waiting(withWait, 0, 0))
+		return append(all, plain)
 	case p.atOnce > 0:
 		first := time.Duration(2 * float64(p.atOnce) / p.rate * float64(time.Second))
 		longest := backoff.WithMaxInterval(max(backoff.DefaultMaxInterval, first))
-		all = append(all, strategy{name: firstWait, policy: exponential(forever, backoff.WithInitialInterval(first), longest)})
-		return append(all, waiting(withWait, 0, 0))
+		return append(all, strategy{name: firstWait, policy: exponential(forever, backoff.WithInitialInterval(first), longest)})
 	default:
-		return append(all, strategy{"3 retries " + withBudget, three, budget(0, 0, 0, backoff.WithBudget)}, strategy{"3 retries Capacity 5", three, small},
-			plain, waiting(withWait, 0, 0), waiting(withWait+" Capacity 5", 5, 0), waiting(withWait+" refund 5", 0, 5))
+		return append(all, strategy{"3 retries " + withBudget, three, budget(0, 0, 0)}, strategy{"3 retries Capacity 5", three, small},
+			plain)
 	}
 }
 

@@ -228,7 +228,7 @@ func ruleStrategies(retries int) []strategy {
 		follow("Envoy in flight", policy, envoy),
 		follow("SRE book retries", two, sreRetries),
 		follow("SRE book throttling", policy, sreThrottling),
-		{name: withBudget, policy: policy, process: budget(0, 0, 0, backoff.WithBudget)},
+		{name: withBudget, policy: policy, process: budget(0, 0, 0)},
 	}
 }
 

@@ -14,7 +14,6 @@ const (
 	proportional = "ProportionalJitter" // that of the library's default policy
 	fullJitter   = "FullJitter"
 	withBudget   = "WithBudget"
-	withWait     = "WithBudgetWait"
 	fixed500     = "Capacity 500"
 	cost14       = "RetryCost 14"
 	noBudget     = "no budget"
@@ -25,7 +24,7 @@ const (
 
 // colours holds the colour of each strategy in charts, by its name in their style.
 var colours = map[string]string{
-	noRetries: "grey", proportional: "orange", fullJitter: "green", withBudget: "olive", withWait: "teal", fixed500: "red", first20: "blue",
+	noRetries: "grey", proportional: "orange", fullJitter: "green", withBudget: "olive", fixed500: "red", first20: "blue",
 }
 
 // strategy is a way to retry.
@@ -92,15 +91,10 @@ func jittered(retries int, jitter backoff.Jitter) policyFunc {
 	return limited(retries, exponential(backoff.WithJitter(jitter)))
 }
 
-// budget returns processes that have a budget each, and its decorator.
-func budget(capacity, cost, refund int, with func(backoff.BackOff, *backoff.Budget) backoff.BackOff) processFunc {
+// budget returns processes that have a budget each.
+func budget(capacity, cost, refund int) processFunc {
 	return func(clock *simClock, _ *rand.Rand) decorator {
 		shared := &backoff.Budget{Capacity: capacity, RetryCost: cost, SuccessRefund: refund, Clock: clock}
-		return func(b backoff.BackOff) backoff.BackOff { return with(b, shared) }
+		return func(b backoff.BackOff) backoff.BackOff { return backoff.WithBudget(b, shared) }
 	}
-}
-
-// waiting returns a strategy whose retries wait for their turn, without a limit of time.
-func waiting(name string, capacity, refund int) strategy {
-	return strategy{name, exponential(backoff.WithMaxElapsedTime(0)), budget(capacity, 0, refund, backoff.WithBudgetWait)}
 }

@@ -56,8 +56,8 @@ type Options struct {
 
 	// Policy returns a policy for one call. A wait that the server asks for counts against its
 	// MaxElapsedTime. Nil means at most 4 retries within a minute, with full jitter. For calls that can
-	// wait, let it use [backoff.WithBudgetWait], with a budget that they share and without a limit of
-	// time, and set Budget to &backoff.Budget{RetryCost: -1}, which refuses nothing.
+	// wait, let it return one without a limit of time, make few of them at once, and set Budget to
+	// &backoff.Budget{RetryCost: -1}, which refuses nothing.
 	Policy func() backoff.BackOff
 
 	// Budget pays for the retries. Share it with other clients of the same service. Nil means a

@@ -7,7 +7,6 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -389,31 +388,6 @@ func TestSharedBudget(t *testing.T) {
 		require.Equal(t, err, refusal)
 		require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
 		require.Equal(t, codes.Unavailable, status.Code(err))
-	}
-}
-
-// A call that waits for its turn needs a Budget that refuses nothing.
-func TestBudgetWait(t *testing.T) {
-	for budget, want := range map[*backoff.Budget]error{{RetryCost: -1}: nil, nil: backoff.ErrBudgetExhausted} {
-		synctest.Test(t, func(t *testing.T) {
-			var turns backoff.Budget
-			attempts := 0
-			intercept := grpcretry.UnaryClientInterceptor(grpcretry.Options{
-				Idempotent: idempotent,
-				Budget:     budget,
-				Policy: func() backoff.BackOff {
-					return backoff.WithBudgetWait(backoff.NewConstantBackOff(time.Second), &turns)
-				},
-			})
-			err := intercept(t.Context(), "/service/method", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
-				if attempts++; attempts <= 10 {
-					return status.Error(codes.Unavailable, "down")
-				}
-				return nil
-			})
-			require.ErrorIs(t, err, want)
-			require.Equal(t, want == nil, attempts == 11)
-		})
 	}
 }
 

@@ -75,35 +75,6 @@ func bubbleOver(t *testing.T, major int, transport *httpretry.Transport, handler
 	})
 }
 
-// Once the budget is empty, requests wait for a turn: for successes, or 20 s.
-func TestRequestsThatWait(t *testing.T) {
-	var requests atomic.Int32
-	var budget backoff.Budget
-	transport := &httpretry.Transport{Budget: &backoff.Budget{RetryCost: -1}, Policy: func() backoff.BackOff {
-		return backoff.WithBudgetWait(backoff.NewConstantBackOff(time.Second), &budget)
-	}}
-	bubble(t, transport, func(w http.ResponseWriter, _ *http.Request) {
-		if requests.Add(1) <= 7 { // the first, five retries, and one that is free
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	}, func(t *testing.T, client *http.Client) {
-		start := time.Now()
-		response, err := client.Get("http://example.com")
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
-		require.Equal(t, http.StatusOK, response.StatusCode)
-		require.InDelta(t, 45*time.Second, time.Since(start), float64(3*time.Second), "five, and two waits of 20 s")
-
-		requests.Store(0)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
-		request, err := http.NewRequestWithContext(ctx, "GET", "http://example.com", nil)
-		require.NoError(t, err)
-		_, err = client.Do(request)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-	})
-}
-
 func TestHungServer(t *testing.T) {
 	var requests atomic.Int32
 	transport := &httpretry.Transport{Policy: threeRetries, AttemptTimeout: time.Second}

@@ -84,10 +84,8 @@ type Transport struct {
 	Retryable func(request *http.Request, response *http.Response, err error) bool
 
 	// Policy returns a policy for one request. Nil means at most 4 retries within 15 minutes, with full
-	// jitter. For requests that can wait, let it use [backoff.WithBudgetWait], with a budget that they
-	// share and without a limit of time, and set Budget to &backoff.Budget{RetryCost: -1}, which refuses
-	// nothing. Such a request that gives up while it waits for its turn returns an error, for the last
-	// response is closed before a wait.
+	// jitter. For requests that can wait, let it return one without a limit of time, make few of them at
+	// once, and set Budget to &backoff.Budget{RetryCost: -1}, which refuses nothing.
 	Policy func() backoff.BackOff
 
 	// Budget pays for the retries of all requests, to whatever host. Share it with other clients of the

@@ -91,7 +91,6 @@ func (b *Budget) Withdraw() bool { return true }
 
 func WithBudget(b BackOff, budget *Budget) BackOff              { return b }
 func WithRetryIf(b BackOff, retryable func(error) bool) BackOff { return b }
-func WithBudgetWait(b BackOff, budget *Budget) BackOff          { return b }
 func Attempts(b BackOff, err *error) iter.Seq[int]              { return nil }
 func RetryAfter(err error, d time.Duration) error               { return err }
 func RetryableStatus(code int) bool                             { return false }

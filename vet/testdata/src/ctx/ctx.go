@@ -76,7 +76,7 @@ func attempts(ctx context.Context) (err error) {
 		return err
 	}
 	for {
-		b := own.WithBudgetWait(own.NewExponentialBackOff(), &own.Budget{})
+		b := own.WithBudget(own.NewExponentialBackOff(), &own.Budget{})
 		for range own.Attempts(b, &err) { // want `goes on when ctx is done`
 			if err = call(ctx); err == nil {
 				return nil

@@ -15,7 +15,6 @@ var (
 	literal  = &backoff.ExponentialBackOff{InitialInterval: time.Second}
 	linear   = own.NewLinearBackOff(time.Second)
 	budgeted = own.WithBudget(own.NewConstantBackOff(time.Second), &own.Budget{})
-	patient  = own.WithBudgetWait(own.NewConstantBackOff(time.Second), &own.Budget{})
 	function = newPolicy()
 
 	constant = backoff.NewConstantBackOff(time.Second)
@@ -35,7 +34,6 @@ func variables(ctx context.Context, id string) {
 	_ = literal.NextBackOff()                                                    // want `share literal, which`
 	_ = own.Retry(op, linear)                                                    // want `share linear, which`
 	_ = own.Retry(op, budgeted)                                                  // want `share budgeted, which`
-	_ = own.Retry(op, patient)                                                   // want `share patient, which`
 	_ = backoff.Retry(op, function)                                              // want `share function, which`
 
 	_ = backoff.Retry(op, constant)
