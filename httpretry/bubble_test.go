@@ -1,0 +1,376 @@
+//go:build go1.25
+
+package httpretry_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+	"example.com/backoff/httpretry"
+)
+
+// pipes is a listener whose connections are pipes in memory, which a synctest bubble can wait for.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if conn, ok := <-p; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error   { return nil }
+func (p pipes) Addr() net.Addr { return new(net.UnixAddr) }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	p <- server
+	return client, nil
+}
+
+// only returns the protocols of a side that has HTTP/1 or HTTP/2 alone, without TLS.
+func only(major int) *http.Protocols {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(major == 1)
+	protocols.SetUnencryptedHTTP2(major == 2)
+	return protocols
+}
+
+// bubble calls f in simulated time, with a client of a server that runs handler.
+func bubble(t *testing.T, transport *httpretry.Transport, handler http.HandlerFunc, f func(t *testing.T, client *http.Client)) {
+	bubbleOver(t, 1, transport, handler, f)
+}
+
+// bubbleOver is bubble over HTTP/1 or HTTP/2.
+func bubbleOver(t *testing.T, major int, transport *httpretry.Transport, handler http.HandlerFunc, f func(t *testing.T, client *http.Client)) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := make(pipes)
+		server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0), Protocols: only(major)}
+		go server.Serve(listener)
+		transport.Base = &http.Transport{DialContext: listener.dial, Protocols: only(major)}
+		client := &http.Client{Transport: transport}
+		f(t, client)
+		client.CloseIdleConnections()
+		close(listener)
+		server.Close()
+		time.Sleep(time.Second) // until the server's connections have ended
+	})
+}
+
+func TestHungServer(t *testing.T) {
+	var requests atomic.Int32
+	transport := &httpretry.Transport{Policy: threeRetries, AttemptTimeout: time.Second}
+	bubble(t, transport, func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) < 4 {
+			<-r.Context().Done()
+			return
+		}
+		fmt.Fprint(w, "hello")
+	}, func(t *testing.T, client *http.Client) {
+		start := time.Now()
+		response, err := client.Get("http://localhost")
+		require.NoError(t, err)
+		require.Equal(t, 3*time.Second, time.Since(start))
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Equal(t, "hello", string(body))
+		require.NoError(t, response.Body.Close())
+	})
+	bubble(t, transport, func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}, func(t *testing.T, client *http.Client) {
+		_, err := client.Get("http://localhost")
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NotErrorIs(t, err, context.DeadlineExceeded, "the request's own context had none")
+		require.True(t, err.(*url.Error).Timeout())
+	})
+}
+
+// A body may be read after the attempt's timeout, until it is closed.
+func TestSlowBody(t *testing.T) {
+	bubble(t, &httpretry.Transport{AttemptTimeout: time.Second}, func(w http.ResponseWriter, _ *http.Request) {
+		for range 3 {
+			fmt.Fprint(w, "slow ")
+			w.(http.Flusher).Flush()
+			time.Sleep(time.Hour)
+		}
+	}, func(t *testing.T, client *http.Client) {
+		response, err := client.Get("http://localhost")
+		require.NoError(t, err)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Equal(t, "slow slow slow ", string(body))
+		require.NoError(t, response.Body.Close())
+	})
+}
+
+// A caller's own trace is called for each attempt.
+func TestTrace(t *testing.T) {
+	s := newScript(t, nil, 503)
+	var written atomic.Int32
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written.Add(1) }}
+	request := newRequest(t, "PUT", s.URL, "body")
+	response, err := s.send(new(httpretry.Transport), request.WithContext(httptrace.WithClientTrace(t.Context(), trace)))
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.EqualValues(t, 4, written.Load())
+}
+
+type closing struct{ closed *atomic.Bool }
+
+func (closing) Read([]byte) (int, error) { return 0, io.EOF }
+
+func (c closing) Close() error {
+	c.closed.Store(true)
+	return nil
+}
+
+// The earlier responses are read to their end, so that one connection serves all attempts.
+func TestConnectionReuse(t *testing.T) {
+	var dials atomic.Int32
+	transport := &httpretry.Transport{Policy: threeRetries}
+	bubble(t, transport, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, strings.Repeat("answer ", 1000))
+	}, func(t *testing.T, client *http.Client) {
+		base := transport.Base.(*http.Transport)
+		dial := base.DialContext
+		base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			dials.Add(1)
+			return dial(ctx, network, address)
+		}
+		response, err := client.Get("http://localhost")
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+	})
+	require.EqualValues(t, 1, dials.Load())
+}
+
+// The body of a response that is not used is given up after a while, or after many bytes.
+func TestEndlessBody(t *testing.T) {
+	for name, test := range map[string]struct {
+		pause time.Duration // between two bytes
+		want  time.Duration // that three of these bodies take
+	}{
+		"slow": {time.Millisecond, 300 * time.Millisecond},
+		"hung": {24 * time.Hour, 300 * time.Millisecond},
+		"long": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, &httpretry.Transport{Policy: threeRetries}, func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				for r.Context().Err() == nil {
+					if _, err := fmt.Fprint(w, "."); err != nil {
+						return
+					}
+					if test.pause == 0 {
+						continue
+					}
+					w.(http.Flusher).Flush()
+					select {
+					case <-time.After(test.pause):
+					case <-r.Context().Done():
+					}
+				}
+			}, func(t *testing.T, client *http.Client) {
+				start := time.Now()
+				response, err := client.Get("http://localhost")
+				require.NoError(t, err)
+				require.Equal(t, test.want, time.Since(start))
+				require.NoError(t, response.Body.Close())
+			})
+		})
+	}
+}
+
+// A response that comes after AttemptTimeout all the same is closed and not used.
+func TestLateResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var closed atomic.Bool
+		for _, body := range []io.ReadCloser{nil, closing{&closed}} {
+			transport, calls := counted(func(*http.Request) (*http.Response, error) {
+				time.Sleep(2 * time.Second)
+				return &http.Response{StatusCode: 200, Body: body}, nil
+			})
+			transport.AttemptTimeout = time.Second
+			_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+			require.Equal(t, 4, *calls)
+			require.Equal(t, body != nil, closed.Load())
+		}
+	})
+}
+
+// The timeout of an http.Client, or of a context, limits the whole call: attempts, waits, and the body.
+func TestCallTimeout(t *testing.T) {
+	policy := func() backoff.BackOff { return backoff.NewConstantBackOff(time.Second) }
+	for _, path := range []string{"/hang", "/down", "/body"} {
+		for _, client := range []bool{false, true} {
+			bubble(t, &httpretry.Transport{Policy: policy, AttemptTimeout: time.Second}, func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/down":
+					w.WriteHeader(503)
+					return
+				case "/body":
+					w.(http.Flusher).Flush()
+				}
+				<-r.Context().Done()
+			}, func(t *testing.T, c *http.Client) {
+				start := time.Now()
+				ctx := context.Background()
+				if client {
+					c.Timeout = 3500 * time.Millisecond
+				} else {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, 3500*time.Millisecond)
+					defer cancel()
+				}
+				response, err := c.Do(newRequest(t, "GET", "http://localhost"+path, "").WithContext(ctx))
+				if err == nil {
+					_, err = io.ReadAll(response.Body)
+					require.NoError(t, response.Body.Close())
+				}
+				if path == "/down" { // there is no time for another attempt
+					require.NoError(t, err)
+					require.Equal(t, 503, response.StatusCode)
+				} else {
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+				}
+				require.LessOrEqual(t, time.Since(start), 3500*time.Millisecond)
+			})
+		}
+	}
+}
+
+// An answer that takes longer than AttemptTimeout is never received.
+func TestLongAnswer(t *testing.T) {
+	var calls atomic.Int32
+	transport := new(httpretry.Transport)
+	bubble(t, transport, func(_ http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		select {
+		case <-time.After(40 * time.Second):
+		case <-r.Context().Done():
+		}
+	}, func(t *testing.T, client *http.Client) {
+		_, err := client.Get("http://localhost")
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.EqualValues(t, 5, calls.Load())
+		transport.AttemptTimeout = time.Minute
+		response, err := client.Get("http://localhost")
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.EqualValues(t, 6, calls.Load())
+	})
+}
+
+func TestCancel(t *testing.T) {
+	errGone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	bubble(t, &httpretry.Transport{}, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		cancel(errGone)
+	}, func(t *testing.T, client *http.Client) {
+		start := time.Now()
+		_, err := client.Do(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errGone)
+		require.Zero(t, time.Since(start))
+	})
+}
+
+// slowBody is a request's body that comes 256 bytes at a time, with a pause before each. If left is
+// negative, it is endless.
+type slowBody struct {
+	left  int
+	pause time.Duration
+	reads *atomic.Int32
+}
+
+func (s *slowBody) Read(p []byte) (int, error) {
+	s.reads.Add(1)
+	time.Sleep(s.pause)
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(256, len(p))
+	if s.left > 0 {
+		n = min(n, s.left)
+		s.left -= n
+	}
+	return n, nil
+}
+
+func (s *slowBody) Close() error { return nil }
+
+// A request ends in time, whatever its body. If no connection is made, nobody reads the body.
+func TestRequestBody(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		pause          time.Duration
+		refused        bool
+		limit, timeout time.Duration // of the context, and the client's
+	}{
+		{"blocking, refused", 24 * time.Hour, true, 200 * time.Millisecond, 0},
+		{"256 KiB/s, refused", time.Millisecond, true, time.Hour, 300 * time.Millisecond},
+		{"256 KiB/s, sent", time.Millisecond, false, time.Hour, 300 * time.Millisecond},
+	} {
+		for name, length := range map[string]int64{"unknown length": -1, "ten bytes": 10, "half a mebibyte": 512 << 10} {
+			t.Run(test.name+", "+name, func(t *testing.T) {
+				transport := &httpretry.Transport{
+					Policy: func() backoff.BackOff { return backoff.NewConstantBackOff(50 * time.Millisecond) },
+					Budget: &backoff.Budget{RetryCost: -1}, // without limit
+				}
+				bubble(t, transport, func(_ http.ResponseWriter, r *http.Request) {
+					io.Copy(io.Discard, r.Body)
+					<-r.Context().Done()
+				}, func(t *testing.T, client *http.Client) {
+					if test.refused {
+						transport.Base.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
+							return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+						}
+					}
+					ctx, cancel := context.WithTimeout(context.Background(), test.limit)
+					defer cancel()
+					client.Timeout = test.timeout
+					request, err := http.NewRequestWithContext(ctx, "PUT", "http://localhost", nil)
+					require.NoError(t, err)
+					var opened, reads atomic.Int32
+					request.ContentLength = length
+					request.GetBody = func() (io.ReadCloser, error) {
+						opened.Add(1)
+						return &slowBody{int(length), test.pause, &reads}, nil
+					}
+					request.Body, _ = request.GetBody()
+					start := time.Now()
+					_, err = client.Do(request)
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					last := time.Millisecond // net/http waits for a Read that it has called
+					require.LessOrEqual(t, time.Since(start), cmp.Or(test.timeout, test.limit)+last)
+					if test.refused {
+						require.Greater(t, opened.Load(), int32(1))
+						require.Zero(t, reads.Load())
+					}
+				})
+			})
+		}
+	}
+}

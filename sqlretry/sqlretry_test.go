@@ -1,0 +1,315 @@
+package sqlretry_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+	"example.com/backoff/sqlretry"
+)
+
+// Move 30 from one account to another. If the database wants the transaction repeated, both
+// statements run again.
+func Example() {
+	var db *sql.DB // as sql.Open returns it
+	ctx := context.Background()
+	var left int
+	err := sqlretry.Do(ctx, db, sqlretry.Options{}, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "UPDATE account SET amount = amount + 30 WHERE name = 'Bob'"); err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx,
+			"UPDATE account SET amount = amount - 30 WHERE name = 'Alice' RETURNING amount").Scan(&left)
+	})
+	fmt.Println(left, err)
+}
+
+// A database remembers the statements of the transactions that were committed.
+type database struct {
+	done     []string
+	options  driver.TxOptions // of the last transaction
+	during   func()           // what happens during Commit; nil means nothing
+	commit   error            // what Commit returns
+	rollback bool             // instead of the Commit
+}
+
+func (d *database) Driver() driver.Driver                        { return nil }
+func (d *database) Connect(context.Context) (driver.Conn, error) { return &conn{database: d}, nil }
+
+func open(t *testing.T, d *database) *sql.DB {
+	db := sql.OpenDB(d)
+	t.Cleanup(func() {
+		require.Zero(t, db.Stats().InUse, "a transaction has not ended")
+		require.NoError(t, db.Close())
+	})
+	return db
+}
+
+type conn struct {
+	*database
+	pending []string
+}
+
+func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("not needed") }
+func (c *conn) Begin() (driver.Tx, error)           { return nil, errors.New("not needed") }
+func (c *conn) Close() error                        { return nil }
+
+func (c *conn) BeginTx(_ context.Context, options driver.TxOptions) (driver.Tx, error) {
+	c.options = options
+	return c, nil
+}
+
+func (c *conn) ExecContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
+	c.pending = append(c.pending, query)
+	return driver.RowsAffected(1), nil
+}
+
+func (c *conn) Rollback() error {
+	c.pending = nil
+	return nil
+}
+
+func (c *conn) Commit() error {
+	if !c.rollback {
+		c.done = append(c.done, c.pending...)
+	}
+	c.pending = nil
+	if c.during != nil {
+		c.during()
+	}
+	return c.database.commit
+}
+
+func enter(tx *sql.Tx) error {
+	_, err := tx.Exec("entry")
+	return err
+}
+
+func threeRetries() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3) }
+
+// stateError is an error as the PostgreSQL drivers have them.
+type stateError string
+
+func (e stateError) Error() string    { return "SQLSTATE " + string(e) }
+func (e stateError) SQLState() string { return string(e) }
+
+// codeError is an error as the SQLite driver has them, or an application's, with codes of its own.
+type codeError struct {
+	code int
+	text string
+	errs []error
+}
+
+func (e *codeError) Error() string    { return e.text }
+func (e *codeError) Code() int        { return e.code }
+func (e *codeError) SQLState() string { return fmt.Sprint(e.code) }
+func (e *codeError) Unwrap() []error  { return e.errs }
+
+func TestRepeatable(t *testing.T) {
+	busy := &codeError{5, "database is locked (5) (SQLITE_BUSY)", nil}
+	locked := &codeError{6, "database table is locked (6)", nil}
+	fromLoop := func(err error) error { // the error of a loop within a transaction, which does not unwrap
+		return backoff.Retry(func() error { return fmt.Errorf("order: %w", backoff.Permanent(err)) }, nil)
+	}
+	for _, test := range []struct {
+		err  error
+		want bool
+	}{
+		{stateError("40001"), true},
+		{stateError("40P01"), true},
+		{fmt.Errorf("pay: %w", stateError("40001")), true},
+		{&codeError{500, "pay", []error{stateError("40001")}}, true},
+		{errors.Join(&codeError{500, "pay", nil}, fmt.Errorf("b: %w", stateError("40P01"))), true},
+		{stateError("40003"), false}, // statement completion unknown
+		{stateError("08006"), false}, // connection failure
+		{stateError("23505"), false}, // unique violation
+		{stateError(""), false},
+
+		{busy, true},
+		{locked, true},
+		{fmt.Errorf("pay: %w", busy), true},
+		{&codeError{500, "pay", []error{busy}}, true},
+		{&codeError{5, "no such user", []error{io.EOF, locked}}, true},
+		{errors.Join(&codeError{500, "pay", nil}, busy), true},
+		{&codeError{5, "no such user", nil}, false},
+		{&codeError{5, "database is locked", nil}, false}, // without SQLite's code in the text
+		{&codeError{6, "account is locked (6)", nil}, false},
+		{&codeError{2053, "in doubt", nil}, false}, // Oracle: committed, some remote databases may be in doubt
+		{&codeError{2054, "in doubt", nil}, false}, // Oracle: transaction in doubt
+		{&codeError{0, "", []error{nil}}, false},
+
+		{fromLoop(stateError("40001")), true},
+		{fromLoop(busy), true},
+		{fromLoop(stateError("23505")), false},
+
+		{driver.ErrBadConn, false},
+		{context.DeadlineExceeded, false},
+		{nil, false},
+	} {
+		require.Equal(t, test.want, sqlretry.Repeatable(test.err), "%#v", test.err)
+	}
+}
+
+// The codes of SQLite that ask for a repetition, in the words of the driver. Most of them are hard
+// to come by.
+func TestSQLiteCodes(t *testing.T) {
+	for code := range 1000 {
+		text := fmt.Sprintf("database is locked (%d)", code)
+		if code&0xff == 6 {
+			text = fmt.Sprintf("database table is locked: database schema is locked: main (%d)", code)
+		}
+		want := slices.Contains([]int{5, 261, 517, 773, 6, 262, 518}, code)
+		require.Equal(t, want, sqlretry.Repeatable(&codeError{code, text, nil}), text)
+		require.False(t, sqlretry.Repeatable(&codeError{code, "code " + fmt.Sprint(code), nil}))
+	}
+}
+
+// Without Options.Repeatable any other error is returned immediately, that of BeginTx too.
+func TestZeroOptions(t *testing.T) {
+	db := open(t, new(database))
+	errRule := errors.New("a rule of the business")
+	f := func(*sql.Tx) error { return errRule }
+	require.Equal(t, errRule, sqlretry.Do(context.Background(), db, sqlretry.Options{}, f))
+	require.NoError(t, db.Close())
+	require.EqualError(t, sqlretry.Do(context.Background(), db, sqlretry.Options{}, f), "sql: database is closed")
+}
+
+// Whatever an attempt did before it failed is undone, and done again by the next one.
+func TestErrors(t *testing.T) {
+	errRule, errNamed := errors.New("a rule of the business"), errors.New("deadlock, says another driver")
+	for _, test := range []struct {
+		name     string
+		err      error // of the first attempts
+		failures int
+		want     error
+		calls    int
+	}{
+		{"deadlock", stateError("40P01"), 9, stateError("40P01"), 4},
+		{"deadlock, twice", stateError("40P01"), 2, nil, 3},
+		{"named", errNamed, 9, errNamed, 4},
+		{"other", errRule, 9, errRule, 1},
+		{"unique violation", stateError("23505"), 9, stateError("23505"), 1},
+		{"permanent", backoff.Permanent(stateError("40001")), 9, stateError("40001"), 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := new(database)
+			var calls, retries int
+			err := sqlretry.Do(context.Background(), open(t, d), sqlretry.Options{
+				Tx:         &sql.TxOptions{Isolation: sql.LevelSerializable},
+				Policy:     threeRetries,
+				Repeatable: func(err error) bool { return err == errNamed },
+				Notify:     func(error, time.Duration) { retries++ },
+			}, func(tx *sql.Tx) error {
+				calls++
+				require.NoError(t, enter(tx))
+				if calls <= test.failures {
+					return test.err
+				}
+				return nil
+			})
+			require.Equal(t, test.want, err)
+			require.Equal(t, test.calls, calls)
+			require.Equal(t, calls-1, retries)
+			require.Equal(t, driver.IsolationLevel(sql.LevelSerializable), d.options.Isolation)
+			require.Equal(t, err == nil, len(d.done) == 1)
+		})
+	}
+}
+
+func TestPanic(t *testing.T) {
+	d := new(database)
+	db := open(t, d)
+	require.PanicsWithValue(t, "bug", func() {
+		sqlretry.Do(context.Background(), db, sqlretry.Options{}, func(tx *sql.Tx) error {
+			require.NoError(t, enter(tx))
+			panic("bug")
+		})
+	})
+	require.NoError(t, sqlretry.Do(context.Background(), db, sqlretry.Options{}, enter))
+	require.Len(t, d.done, 1)
+}
+
+func TestContext(t *testing.T) {
+	d := new(database)
+	db := open(t, d)
+	ctx, cancel := context.WithCancel(context.Background())
+	calls := 0
+	err := sqlretry.Do(ctx, db, sqlretry.Options{}, func(tx *sql.Tx) error {
+		calls++
+		require.NoError(t, enter(tx))
+		cancel()
+		return stateError("40001")
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, stateError("40001"))
+	require.Equal(t, 1, calls)
+
+	ctx, cancel = context.WithCancel(context.Background())
+	err = sqlretry.Do(ctx, db, sqlretry.Options{}, func(tx *sql.Tx) error {
+		require.NoError(t, enter(tx))
+		cancel()
+		return nil // and Commit finds that the context has ended
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, d.done)
+}
+
+// Nobody knows whether a Commit that failed took effect. It is repeated only if the database says that
+// it did not.
+func TestUnknownCommit(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		err      error
+		rollback bool
+		calls    int
+	}{
+		{"bad connection", driver.ErrBadConn, false, 1},
+		{"end of file", io.ErrUnexpectedEOF, false, 1},
+		{"completion unknown", stateError("40003"), false, 1},
+		{"bad connection, rolled back", driver.ErrBadConn, true, 1},
+		{"serialization failure", stateError("40001"), true, 4},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := &database{commit: test.err, rollback: test.rollback}
+			calls := 0
+			err := sqlretry.Do(context.Background(), open(t, d), sqlretry.Options{
+				Policy:     threeRetries,
+				Repeatable: func(error) bool { return true },
+			}, func(tx *sql.Tx) error {
+				calls++
+				return enter(tx)
+			})
+			require.ErrorIs(t, err, test.err)
+			require.Equal(t, test.calls, calls)
+			require.Equal(t, test.rollback, len(d.done) == 0)
+		})
+	}
+}
+
+// Nor does anybody know it of a Commit during which the context ended.
+func TestCommitContext(t *testing.T) {
+	for _, rollback := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(context.Background())
+		d := &database{during: cancel, commit: context.Canceled, rollback: rollback} // as pgx returns it
+		calls := 0
+		err := sqlretry.Do(ctx, open(t, d), sqlretry.Options{
+			Policy:     threeRetries,
+			Repeatable: func(error) bool { return true },
+		}, func(tx *sql.Tx) error {
+			calls++
+			return enter(tx)
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, 1, calls)
+		require.Equal(t, rollback, len(d.done) == 0)
+	}
+}
