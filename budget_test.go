@@ -2,6 +2,7 @@ package backoff_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync"
 	"testing"
@@ -111,6 +112,37 @@ func TestBudgetDebt(t *testing.T) {
 	clock.advance(time.Second)
 	succeeding(budget, clock, 100, 3*time.Second)
 	require.InDelta(t, 140, budget.Tokens(), 40, "the bucket has shrunk and grown again: the debt has stayed")
+}
+
+// A process that has spent thousands of tokens while much failed is not in debt for hours after it.
+func TestBudgetDebtHours(t *testing.T) {
+	clock := &manual{}
+	budget := &backoff.Budget{Clock: clock}
+	random := seeded()
+	requests := func(perSecond int, duration time.Duration, failing float64) (retries, refused int) {
+		for range perSecond * int(duration.Seconds()) {
+			clock.advance(time.Second / time.Duration(perSecond))
+			calls := 0
+			err := backoff.Retry(func() error {
+				calls++
+				if random.Float64() < failing {
+					return errFailed
+				}
+				return nil
+			}, backoff.WithBudget(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3), budget))
+			retries += calls - 1
+			if errors.Is(err, backoff.ErrBudgetExhausted) {
+				refused++
+			}
+		}
+		return retries, refused
+	}
+
+	_, refused := requests(1000, time.Minute, 0.6)
+	require.Greater(t, refused, 1000, "the bucket is empty")
+	retries, refused := requests(3, time.Hour, 0.05)
+	require.Greater(t, retries, 300)
+	require.Less(t, refused, 10)
 }
 
 // A success after a retry counts for the bucket's size as one at the first attempt does, and returns
