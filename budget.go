@@ -31,8 +31,8 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 //
 // A fresh budget pays for five retries, whoever makes them. From then on the bucket sizes itself: full, it
 // pays for one retry for each success of about the last three seconds, and for at least five. At a steady
-// load, the retries that fail are about a fifth of the first attempts that succeed, and up to a third where
-// 60 to 80 % of the attempts fail. In bursts they can be as many as the successes.
+// load, the retries that fail are about a fifth of the first attempts that succeed, and about a third where
+// two attempts per second succeed. In bursts they can be as many as the successes.
 //
 // Do not share a budget between services: the successes of a healthy service would pay for retries at one that
 // is down. Do not use it in the operation of a loop that has the same budget: its success would count as that

@@ -2,7 +2,6 @@ package backoff_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -10,44 +9,46 @@ import (
 	"example.com/backoff"
 )
 
-var errGivenUp = errors.New("given up")
-var budget backoff.Budget // for all calls to one service
+var errNoUser = errors.New("no such user")
 
-func newPolicy(ctx context.Context, retryable func(error) bool) (b backoff.BackOff) {
-	b = backoff.NewExponentialBackOff()      // for 15 minutes in all
-	b = backoff.WithMaxRetries(b, 5)         // five retries, six attempts
-	b = backoff.WithStopCause(b, errGivenUp) // at either limit the error matches this
-	b = backoff.WithRetryIf(b, retryable)
-	b = backoff.WithBudget(b, &budget) // an empty budget ends the loop
-	return backoff.WithContext(b, ctx) // and so does ctx
+// users is the budget for all calls to the service of users.
+var users backoff.Budget
+
+// newPolicy returns a policy for one call to the service of users: at most three retries.
+func newPolicy(ctx context.Context) backoff.BackOff {
+	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
+	policy = backoff.WithBudget(policy, &users)
+	return backoff.WithContext(policy, ctx)
 }
 
-// A policy holds the state of one loop. So a function returns a new one, with all its limits, for
-// each loop; they share the budget.
+// A policy holds the state of one loop. So a function makes a new one, with all its limits, for each call. All
+// calls share the budget.
 func Example_calls() {
-	ctx := context.Background()
-	connect := func() error { return nil }
-	calls := 0
-	find := func() (string, error) {
-		if calls++; calls == 1 {
-			return "", errors.New("unavailable")
-		}
-		return "gopher", nil
-	}
-	retryable := func(err error) bool { return !errors.Is(err, sql.ErrNoRows) }
-	report := func(err error, _ time.Duration) { fmt.Println("next attempt after", err) }
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
 
-	err := backoff.Retry(connect, newPolicy(ctx, retryable))
-	fmt.Println(err)
-	user, err := backoff.RetryNotifyWithData(find, newPolicy(ctx, retryable), report)
-	fmt.Println(user, err)
-	for range backoff.Attempts(newPolicy(ctx, retryable), &err) {
-		user, err = find()
+	calls := 0
+	findUser := func() (string, error) {
+		calls++
+		switch calls {
+		case 1:
+			return "", errors.New("unavailable")
+		case 2:
+			return "gopher", nil
+		}
+		return "", backoff.Permanent(errNoUser)
 	}
+	report := func(err error, _ time.Duration) {
+		fmt.Println("next attempt after:", err)
+	}
+
+	user, err := backoff.RetryNotifyWithData(findUser, newPolicy(ctx), report)
 	fmt.Println(user, err)
+
+	_, err = backoff.RetryNotifyWithData(findUser, newPolicy(ctx), report)
+	fmt.Println(err)
 	// Output:
-	// <nil>
-	// next attempt after unavailable
+	// next attempt after: unavailable
 	// gopher <nil>
-	// gopher <nil>
+	// no such user
 }

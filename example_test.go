@@ -378,39 +378,48 @@ func ExampleRetryAfter() {
 	// error: <nil>
 }
 
-// An HTTP client retries errors that may pass. It waits for as long as the header Retry-After says, but
-// for a minute at most.
+// An HTTP client retries errors that may pass. It waits for as long as the header Retry-After says, unless
+// that is too long.
 func ExampleRetryAfter_http() {
+	const longest = time.Minute
+
 	fetchPage := func(ctx context.Context, client *http.Client, url string) (string, error) {
 		fetch := func() (string, error) {
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+			ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // for this attempt
+			defer cancel()
+
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 			if err != nil {
 				return "", backoff.Permanent(err)
 			}
-			response, err := client.Do(request)
+			resp, err := client.Do(req)
 			if err != nil {
 				return "", err
 			}
-			defer response.Body.Close()
-			if response.StatusCode < 300 {
-				body, err := io.ReadAll(response.Body)
+			defer resp.Body.Close()
+
+			if resp.StatusCode < 300 {
+				body, err := io.ReadAll(resp.Body)
 				return string(body), err
 			}
-			err = errors.New(response.Status)
-			if !backoff.RetryableStatus(response.StatusCode) {
+
+			err = fmt.Errorf("unexpected status %s", resp.Status)
+			wait, _ := backoff.ParseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
+			if !backoff.RetryableStatus(resp.StatusCode) || wait > longest {
 				return "", backoff.Permanent(err)
 			}
-			wait, _ := backoff.ParseRetryAfter(response.Header.Get("Retry-After"), time.Now())
-			return "", backoff.RetryAfter(err, min(wait, time.Minute)) // 0 has no effect
+			return "", backoff.RetryAfter(err, wait) // a wait of zero has no effect
 		}
+
 		policy := backoff.NewExponentialBackOff(
-			backoff.WithInitialInterval(time.Millisecond),
-			backoff.WithRandomizationFactor(0), // for the output only
+			backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
+			backoff.WithRandomizationFactor(0),            // for the output only
 		)
 		notify := func(err error, wait time.Duration) {
 			fmt.Printf("%v; next attempt in %v\n", err, wait)
 		}
-		return backoff.RetryNotifyWithData(fetch, backoff.WithContext(policy, ctx), notify)
+		limited := backoff.WithMaxRetries(policy, 3)
+		return backoff.RetryNotifyWithData(fetch, backoff.WithContext(limited, ctx), notify)
 	}
 
 	calls := 0
@@ -429,8 +438,8 @@ func ExampleRetryAfter_http() {
 
 	fmt.Println(fetchPage(context.Background(), server.Client(), server.URL))
 	// Output:
-	// 503 Service Unavailable; next attempt in 1ms
-	// 429 Too Many Requests (retry after 1s); next attempt in 1s
+	// unexpected status 503 Service Unavailable; next attempt in 1ms
+	// unexpected status 429 Too Many Requests (retry after 1s); next attempt in 1s
 	// hello <nil>
 }
 
@@ -519,7 +528,7 @@ func ExampleWithContext_deadline() {
 func Example_outcome() {
 	errGivenUp := errors.New("given up")
 	outcome := func(err error) string {
-		switch { // limits first: an attempt's own timeout matches DeadlineExceeded too
+		switch {
 		case errors.Is(err, errGivenUp), errors.Is(err, backoff.ErrBudgetExhausted):
 			return "given up"
 		case errors.Is(err, context.Canceled):
