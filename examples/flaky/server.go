@@ -1,74 +1,106 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"sync"
-	"time"
+	"strconv"
+	"sync/atomic"
 )
 
-// A page is a path on the server and the outcome that a client should see.
+// page is a page that misbehaves.
 type page struct {
 	path string
-	url  string
-	does string // what the server does, in words
-	want error
-	trap http.HandlerFunc // answers the first requests
-	bad  int              // how many of them
+	does string                                   // what the server does, in words
+	fail func(http.ResponseWriter, *http.Request) // what it does
+	want error                                    // with which a call of it ends
 }
 
-var errNotFound = errors.New("404 Not Found")
-
+// pages returns the pages that misbehave. Each fails the first request, the third, and so on.
 func pages() []page {
 	return []page{
-		{path: "/plain", does: "answers immediately"},
-		{path: "/busy", does: "answers the first three requests with 503", bad: 3, trap: func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}},
-		{path: "/limited", does: "answers the first with 429 and Retry-After: 1", bad: 1, trap: func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "1")
-			w.WriteHeader(http.StatusTooManyRequests)
-		}},
-		{path: "/slow", does: "does not answer the first", bad: 1, trap: func(_ http.ResponseWriter, r *http.Request) {
-			<-r.Context().Done() // until the client times out
-		}},
-		{path: "/dropped", does: "cuts the connection of the first", bad: 1, trap: func(http.ResponseWriter, *http.Request) {
-			panic(http.ErrAbortHandler)
-		}},
-		{path: "/missing", does: "has no such page", want: errNotFound, bad: 1000, trap: http.NotFound},
+		{
+			path: "/busy",
+			does: "answers every other request with 503",
+			fail: func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			},
+		},
+		{
+			path: "/limited",
+			does: "answers every other request with 429 and Retry-After: 1",
+			fail: func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusTooManyRequests)
+			},
+		},
+		{
+			path: "/slow",
+			does: "does not answer every other request",
+			fail: func(_ http.ResponseWriter, r *http.Request) {
+				<-r.Context().Done() // until the client gives up
+			},
+		},
+		{
+			path: "/dropped",
+			does: "drops the connection in the middle of every other answer",
+			fail: drop,
+		},
+		{
+			path: "/missing",
+			does: "answers every request with 404",
+			fail: http.NotFound,
+			want: statusError(http.StatusNotFound),
+		},
 	}
 }
 
-// serve starts a server on a loopback port and sets the pages' URLs. The server runs until ctx is done.
-func serve(ctx context.Context, pages []page) error {
-	var mu sync.Mutex
-	requests := map[string]int{}
-	mux := http.NewServeMux()
-	for _, p := range pages {
-		mux.HandleFunc(p.path, func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			requests[p.path]++
-			n := requests[p.path]
-			mu.Unlock()
-			if n <= p.bad {
-				p.trap(w, r)
+// drop sends the first bytes of an answer, and then closes the connection.
+func drop(w http.ResponseWriter, _ *http.Request) {
+	const answer = "This is where the connection breaks."
+	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+
+	fmt.Fprint(w, answer[:10])
+	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// server is the handler of the pages that misbehave, and of /news, which does not.
+type server struct {
+	mux      *http.ServeMux
+	down     atomic.Bool  // every request is answered with 503
+	requests atomic.Int64 // how many there were
+}
+
+// newServer returns a server that is up.
+func newServer() *server {
+	s := &server{mux: http.NewServeMux()}
+	s.mux.HandleFunc("/news", answer)
+
+	for _, p := range pages() {
+		var requests atomic.Int64
+		s.mux.HandleFunc(p.path, func(w http.ResponseWriter, r *http.Request) {
+			odd := requests.Add(1)%2 == 1
+			if odd || p.want != nil {
+				p.fail(w, r)
 				return
 			}
-			fmt.Fprintf(w, "This is %s, at request %d.\n", p.path, n)
+			answer(w, r)
 		})
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
+	return s
+}
+
+// ServeHTTP answers a request.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.requests.Add(1)
+	if s.down.Load() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
 	}
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go server.Serve(listener)
-	context.AfterFunc(ctx, func() { server.Close() })
-	for i := range pages {
-		pages[i].url = "http://" + listener.Addr().String() + pages[i].path
-	}
-	return nil
+	s.mux.ServeHTTP(w, r)
+}
+
+// answer answers a request as it should be.
+func answer(w http.ResponseWriter, r *http.Request) {
+	fmt.Fprintf(w, "This is %s.\n", r.URL.Path)
 }
