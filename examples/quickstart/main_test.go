@@ -2,34 +2,41 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
 func TestFetch(t *testing.T) {
-	for _, test := range []struct {
-		statuses []int // the last one is repeated
-		requests int
+	tests := []struct {
+		statuses []int
+		body     string
 		err      string
 	}{
-		{[]int{200}, 1, ""},
-		{[]int{204}, 1, ""},
-		{[]int{404}, 1, "404 Not Found"},
-		{[]int{408, 404}, 2, "404 Not Found"},
-	} {
-		requests := 0
+		{[]int{200}, "hello", ""},
+		{[]int{404}, "", "unexpected status 404"},
+		{[]int{408, 200}, "hello", ""},
+	}
+	for _, test := range tests {
+		var requests atomic.Int64
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(test.statuses[min(requests, len(test.statuses)-1)])
-			requests++
+			n := requests.Add(1)
+			w.WriteHeader(test.statuses[n-1])
+			fmt.Fprint(w, "hello")
 		}))
-		_, err := fetch(context.Background(), server.URL)
+		body, err := fetch(context.Background(), server.URL)
 		server.Close()
-		require.Equal(t, test.requests, requests)
+
+		require.EqualValues(t, len(test.statuses), requests.Load())
+		require.Equal(t, test.body, body)
 		if test.err == "" {
 			require.NoError(t, err)
 		} else {
@@ -38,17 +45,64 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// The end of the context ends a request that hangs, and the loop.
+// The end of the context ends an attempt that hangs, and the loop.
 func TestFetchContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-	defer cancel()
-	_, err := fetch(ctx, server.URL)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
 
-	_, err = fetch(context.Background(), strings.Replace(server.URL, "http", ":", 1))
+	_, err := fetch(ctx, server.URL)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A wait that the server asks for, and that takes longer than fetch may, is not begun.
+func TestFetchLongRetryAfter(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+
+	_, err := fetch(context.Background(), server.URL)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Contains(t, err.Error(), "unexpected status 503")
+}
+
+func TestFetchBadURL(t *testing.T) {
+	_, err := fetch(context.Background(), "://nowhere")
+	require.Error(t, err)
 	require.Contains(t, err.Error(), "missing protocol scheme")
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		status     int
+		retryAfter string
+		permanent  bool
+		wait       time.Duration
+	}{
+		{status: 404, permanent: true},
+		{status: 429, retryAfter: "2", wait: 2 * time.Second},
+		{status: 503},
+		{status: 503, retryAfter: "soon"},
+	}
+	for _, test := range tests {
+		resp := &http.Response{StatusCode: test.status, Header: http.Header{}}
+		resp.Header.Set("Retry-After", test.retryAfter)
+
+		err := check(resp)
+		require.Contains(t, err.Error(), fmt.Sprint("unexpected status ", test.status))
+
+		var mark *backoff.PermanentError
+		require.Equal(t, test.permanent, errors.As(err, &mark), test.status)
+
+		var asked *backoff.RetryAfterError
+		if errors.As(err, &asked) {
+			require.Equal(t, test.wait, asked.Duration, test.status)
+		}
+	}
+	require.NoError(t, check(&http.Response{StatusCode: http.StatusNoContent}))
 }
