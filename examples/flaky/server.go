@@ -35,7 +35,7 @@ func pages() []page {
 		},
 		{
 			path: "/slow",
-			does: "does not answer every other request",
+			does: "leaves every other request without an answer",
 			fail: func(_ http.ResponseWriter, r *http.Request) {
 				<-r.Context().Done() // until the client gives up
 			},
