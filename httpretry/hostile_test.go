@@ -15,11 +15,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,7 +43,7 @@ type connKey struct{}
 
 // A hostileServer answers at random, in every way that it can think of.
 type hostileServer struct {
-	seen              sync.Map // the requests that must not be repeated
+	seen              sync.Map // the requests that must not be repeated, but after status 429
 	requests, corrupt atomic.Int64
 	doubled           atomic.Int64
 }
@@ -96,6 +98,10 @@ func (s *hostileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case 204:
 		w.WriteHeader(status)
+	case 429:
+		s.seen.Delete(id) // nothing was done
+		w.WriteHeader(status)
+		w.Write(answer)
 	default:
 		w.WriteHeader(status)
 		w.Write(answer)
@@ -123,7 +129,13 @@ func testHostile(t *testing.T, protocol string) {
 	server.Config.Protocols = protocols
 	server.Start()
 	base := &http.Transport{MaxIdleConnsPerHost: 50, MaxResponseHeaderBytes: 1 << 15, Protocols: protocols}
-	var attempts, ended, failed, cut, good, corrupt, tooMany atomic.Int64
+	base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if pick(true, false, false, false) {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	var attempts, ended, failed, cut, good, corrupt, tooMany, late atomic.Int64
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Transport: &httpretry.Transport{
 		Base: base, AttemptTimeout: 30 * time.Millisecond, MaxRetryAfter: 20 * time.Millisecond,
 		Budget: &backoff.Budget{RetryCost: -1},
@@ -159,6 +171,9 @@ func testHostile(t *testing.T, protocol string) {
 			} else {
 				failed.Add(1)
 			}
+			if request.Header.Get("X-Once") != "" && errors.Is(err, os.ErrDeadlineExceeded) {
+				late.Add(1)
+			}
 			return
 		}
 		body, err := io.ReadAll(response.Body)
@@ -190,8 +205,8 @@ func testHostile(t *testing.T, protocol string) {
 	require.Eventually(t, func() bool { return parent.registered.Load() == 0 }, 10*time.Second, 10*time.Millisecond, "contexts are left")
 	t.Logf("%d operations, %d attempts of those that may be repeated, %d requests seen: %d whole answers, %d cut, %d failed, %d ended by their context",
 		ids.Load(), attempts.Load(), handler.requests.Load(), good.Load(), cut.Load(), failed.Load(), ended.Load())
-	t.Logf("corrupted: %d requests, %d answers; sent twice though they must not be: %d; more than five attempts: %d",
-		handler.corrupt.Load(), corrupt.Load(), handler.doubled.Load(), tooMany.Load())
-	require.Zero(t, handler.corrupt.Load()+corrupt.Load()+handler.doubled.Load()+tooMany.Load())
+	t.Logf("corrupted: %d requests, %d answers; sent twice though they must not be: %d; cut off though they must not be: %d; more than five attempts: %d",
+		handler.corrupt.Load(), corrupt.Load(), handler.doubled.Load(), late.Load(), tooMany.Load())
+	require.Zero(t, handler.corrupt.Load()+corrupt.Load()+handler.doubled.Load()+late.Load()+tooMany.Load())
 	require.Positive(t, good.Load())
 }

@@ -1,156 +1,213 @@
-// Package httpretry is an HTTP transport that retries, to import or to copy. It is a plain
-// [http.RoundTripper], under the MIT license, and depends on the standard library and backoff alone.
+// Package httpretry is an HTTP transport that retries. A client needs one field for it:
 //
-// A request is retried if sending it twice does no harm: if its method is idempotent (GET, HEAD,
-// OPTIONS, TRACE, PUT, DELETE) or it has an Idempotency-Key header, and its body, if any, can be
-// sent again (GetBody is set, as [http.NewRequest] does for a body in memory). Any other request,
-// and one with an Upgrade header, is passed to the base as it is. The bodies that GetBody returns must
-// share nothing: let it open a file again, not seek in one, for net/http may still read the last body.
+//	client := &http.Client{
+//		Transport: &httpretry.Transport{},
+//	}
 //
-// An attempt is followed by another, as long as the policy, the budget and the request's context allow
-// it, if it brought one of the following (the field Retryable takes the place of this rule):
-//   - a status of [backoff.RetryableStatus], or any from 400 on with "X-Should-Retry: true", but
-//     none with "X-Should-Retry: false";
-//   - no response within AttemptTimeout;
-//   - an error, unless it will be the same next time: a certificate that is not accepted, a TLS
-//     handshake refused by the server, plain HTTP in answer to TLS, an unknown host name, an invalid
-//     port. (A request that net/http refuses to send, say for an invalid header, is tried again, too.)
+// The client then sends a request up to five times, with random waits in between that grow from at
+// most half a second. How often it may be sent depends on what the request does:
 //
-// The wait is at least what the server asks for by Retry-After-Ms, or else by Retry-After. A response
-// that asks for more than MaxRetryAfter is returned instead. One that is followed by a retry is dropped,
-// with its cookies. A request whose Cancel channel is closed is not sent again, but only its context
-// also ends a wait. The Timeout of an [http.Client] limits all attempts together, with their waits and
-// the reading of the last body.
+//   - A GET, HEAD, OPTIONS, TRACE, PUT or DELETE is sent again after a network error, after status
+//     408, 429, 500, 502, 503, 504 or 512 to 599 ([backoff.RetryableStatus]), and if no response
+//     arrives within 30 s ([Transport.AttemptTimeout]).
+//   - A POST, a PATCH or any other request is sent again only where the server has done nothing with
+//     it: after status 429, and if no connection could be made. After any other failure it is not
+//     sent again, and no attempt at it is cut off.
+//   - A POST with an Idempotency-Key or X-Idempotency-Key header is treated like a PUT. The header
+//     may also be an empty list of values, which net/http does not send:
+//     req.Header["Idempotency-Key"] = nil marks a request as safe to repeat.
 //
-// Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and
-// PingTimeout in the base's [http.HTTP2Config] below AttemptTimeout, so that it is found and replaced.
+// The body is sent again, whole, each time. That takes a GetBody, which [http.NewRequest] sets for a
+// [bytes.Buffer], a [bytes.Reader] or a [strings.Reader]. A request that has a body and no GetBody is
+// sent once, and so is one with an Upgrade header.
+//
+// # What comes back
+//
+// The client returns what it returns without retries: a response of any status, whose body must be
+// closed, or an error. If retries do not help, that is the last response, unread, such as the last 503,
+// or the last attempt's error. Responses before the last one are closed by the Transport.
+//
+// It gives up after five attempts, earlier if
+//
+//   - the next wait would end after more than 15 minutes, or after the deadline of the request's context;
+//   - the server asks for a wait of more than a minute ([Transport.MaxRetryAfter]);
+//   - the budget of the host cannot pay for a retry. A fresh budget pays for five retries, whoever
+//     makes them; see [Transport.Budget].
+//
+// [Transport.Done] says which it was. The Timeout of an [http.Client] limits all attempts together, with
+// their waits and the reading of the last body.
+//
+// # Limit what is in flight
+//
+// Retries must not keep an overloaded service down. The best protection is a bound on the attempts that
+// are in flight at once, over HTTP/1 by the number of connections:
+//
+//	base := http.DefaultTransport.(*http.Transport).Clone()
+//	base.MaxConnsPerHost = 20
+//
+//	client := &http.Client{
+//		Transport: &httpretry.Transport{Base: base},
+//	}
+//
+// Choose it so that all processes together have fewer attempts in flight than the service can do within
+// one attempt's timeout; half as many is a good choice. Over HTTP/2 many requests share a connection. There,
+// use a Base with a semaphore for each host, as in the example "Limit". The budget, which needs no size, is
+// what is left where a bound cannot be kept.
+//
+// # Details
+//
+// A wait is at least as long as the server asks for by Retry-After-Ms, or else by Retry-After. A wait that
+// stands elsewhere can be copied there by a Base, as in the example "Post".
+//
+// A response with "X-Should-Retry: false" is not followed by a retry. One with "X-Should-Retry: true" is,
+// if its status is 400 or more, and if the request may be sent again after it.
+//
+// Some errors will be the same next time and are returned immediately: a certificate that is not accepted, a
+// TLS handshake that the server refuses, plain HTTP in answer to TLS, an unknown host name, an invalid port,
+// and a request that net/http refuses to send, for example because of an invalid header or an unknown scheme.
+//
+// An [http.Client] follows a redirect by a request of its own, which has its own attempts. After status 307
+// and 308 it sends the method and the body again, also those of a POST.
+//
+// A response that is followed by a retry is dropped, with its cookies. A request whose Cancel channel is
+// closed is not sent again, but only its context also ends a wait. The bodies that GetBody returns must share
+// nothing: let it open a file again, not seek in one, for net/http may still read the last body.
+//
+// Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and PingTimeout
+// in the base's [http.HTTP2Config] below AttemptTimeout, so that it is found and replaced.
+//
+// The package depends on the standard library and backoff alone.
 package httpretry
 
 import (
 	"cmp"
-	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"hash/maphash"
-	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"os"
-	"slices"
-	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"example.com/backoff"
 )
 
-// Transport is an [http.RoundTripper] that retries requests. Use one for all requests, so that its
-// budgets limit what retries add to the load of each service. The zero value is ready to use. It is safe
-// for concurrent use if its functions are. It must not be changed or copied after first use.
+// Defaults for the fields of [Transport].
+const (
+	defaultRetries        = 4
+	defaultAttemptTimeout = 30 * time.Second
+	defaultMaxRetryAfter  = time.Minute
+)
+
+// Transport is an [http.RoundTripper] that retries requests. The package comment says which requests it sends
+// again, and when.
+//
+// Use one Transport for all requests, so that its budgets limit what retries add to the load of each
+// service. The zero value is ready to use. A Transport is safe for concurrent use if its functions are. It
+// must not be changed or copied after first use.
+//
+// To send a request without retries, use another client, such as [http.DefaultClient]. To turn retries off
+// altogether, for example in a test, let Policy return a [backoff.StopBackOff].
 type Transport struct {
-	// Base sends each attempt. It must heed the request's context. (An [http.Transport] does, but first
-	// waits for a Read of the request's body that it has called.) Nil means [http.DefaultTransport]; a
-	// Transport that takes the place of that one must have a Base.
+	// Base sends each attempt. Nil means [http.DefaultTransport]; a Transport that takes the place of
+	// http.DefaultTransport must have a Base.
 	//
-	// Base is the place for what each attempt needs anew, such as a signature. It receives the values of
-	// the request's context, and a copy of the header, which it may change. A counter among these values
-	// can tell it how often the request was sent before (http.request.resend_count).
+	// Base is called for each attempt, so it is the place for what each attempt needs anew, such as a
+	// signature. It receives the values of the request's context, and a copy of the header, which it may
+	// change. A counter among these values can tell it how often the request was sent before
+	// (http.request.resend_count).
+	//
+	// Base must return when the request's context ends. (An [http.Transport] does, but first waits for a
+	// Read of the request's body that it has called.) It must return status 429 or a failed dial only if
+	// the server has done nothing with the request, since a POST is then sent again.
 	//
 	// If Base is a Transport too, the attempts multiply: 5 × 5 by default, and AttemptTimeout limits
-	// five of them together with their waits. If Base calls an [http.Client], redirects are followed
-	// within an attempt, and the client's Timeout also limits the reading of the response's body.
+	// five of them together with their waits. If Base calls an [http.Client], let its CheckRedirect
+	// return [http.ErrUseLastResponse], or redirects are followed within an attempt. The client's Timeout
+	// also limits the reading of the response's body.
 	Base http.RoundTripper
 
 	// AttemptTimeout limits the time from the start of an attempt to its response's headers. Zero means
-	// 30 s, so that a request whose answer takes 40 s is sent five times and fails. It must not be
-	// negative. It does not limit the reading of the response's body; the request's context and the
-	// Timeout of an [http.Client] do. Over HTTP/2 a response may end before the request's body is sent.
-	// Then the rest may take as long again.
+	// 30 s, so that a GET whose answer takes 40 s is sent five times and fails. It must not be
+	// negative. After a timeout, the functions below receive [os.ErrDeadlineExceeded].
+	//
+	// It limits only the attempts of requests that are sent again after a timeout. A POST without an
+	// idempotency key may take as long as its context allows, and so may its dial: the base's dialer
+	// limits that ([http.DefaultTransport] to 30 s).
+	//
+	// It does not limit the reading of the response's body; the request's context and the Timeout of an
+	// [http.Client] do. Over HTTP/2 a response may end before the request's body is sent. Then the rest of
+	// the body may take as long again.
 	AttemptTimeout time.Duration
 
 	// MaxRetryAfter is the longest wait that a server may ask for. A response that asks for more is
 	// returned immediately. Zero means one minute; it must not be negative.
 	MaxRetryAfter time.Duration
 
-	// Retryable reports whether to try again after an attempt that brought response, or err if response
-	// is nil. False makes any response a success. It may read the response's body, without a time limit,
-	// if it puts one with the same content in its place. It is not called for a request that must not be
-	// sent twice, nor for an error after the request's context has ended. Nil means the function
+	// Retryable reports whether to try again after an attempt that brought resp, or err if resp is nil. If
+	// no response came within AttemptTimeout, err is [os.ErrDeadlineExceeded]. Nil means the function
 	// [Retryable], which it can call.
-	Retryable func(request *http.Request, response *http.Response, err error) bool
+	//
+	// Retryable is called after each attempt at a GET, HEAD, OPTIONS, TRACE, PUT or DELETE, and at a
+	// request with an idempotency key. If it returns false, any response counts as a success. After an
+	// attempt at another request, such as a POST, it is called only if the status is 429 or if no
+	// connection could be made. It is not called after an error that is returned whatever it says: the
+	// request's context has ended, or net/http refuses to send the request.
+	//
+	// It may read the response's body, without a time limit, if it puts one with the same content in its
+	// place.
+	Retryable func(req *http.Request, resp *http.Response, err error) bool
 
 	// Policy returns a policy for one request. Nil means at most 4 retries within 15 minutes, with full
-	// jitter. For requests that can wait, let it return one without a limit of time, make few of them at
-	// once, and set Budget to &backoff.Budget{RetryCost: -1}, which refuses nothing.
+	// jitter.
+	//
+	// A policy with more retries than that needs a budget that pays for them: a fresh budget pays for five
+	// retries, so after ten retries in Policy the default budget ends them after five. For requests that
+	// can wait, let Policy return one without a limit of time, make few of them at once, and set Budget to
+	// &backoff.Budget{RetryCost: -1}, which refuses nothing.
 	Policy func() backoff.BackOff
 
 	// Budget pays for the retries of all requests, to whatever host. Share it with other clients of the
-	// same service. Nil means a zero Budget for each host: for each scheme, name and port, as the
-	// requests' URLs have them. A host is forgotten after 5,000 to 10,000 others have been called.
+	// same service. If the policy has the same budget already, a retry is paid for once.
+	//
+	// Nil means a zero Budget for each host: for each scheme, name and port, as the requests' URLs have
+	// them. A host is forgotten after 5,000 to 10,000 others have been called.
+	//
+	// A fresh budget pays for five retries, whoever makes them. Then it refuses retries, and Done receives
+	// an error that matches [backoff.ErrBudgetExhausted], until requests succeed again.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before the wait for each retry, with the reason for the retry.
-	Notify func(request *http.Request, err error, wait time.Duration)
+	Notify func(req *http.Request, err error, wait time.Duration)
 
-	// Done, if not nil, is called at the end of each request that may be retried, with the number
-	// of attempts. The error is nil if the last response did not ask for a retry, whatever its status.
-	// It matches [backoff.ErrBudgetExhausted] if the budget refused a retry, even if RoundTrip
-	// returns a response.
-	Done func(request *http.Request, attempts int, err error)
+	// Done, if not nil, is called at the end of each request that may be sent again after some failure,
+	// with the number of attempts. The error is nil if the last response is a success or an answer that
+	// asks for no retry, such as a 404. It matches [backoff.ErrBudgetExhausted] if the budget
+	// refused a retry, even if RoundTrip returns a response.
+	Done func(req *http.Request, attempts int, err error)
 
 	hosts hosts
 }
 
-// RoundTrip sends request, and again as long as that may help. If it gives up, it returns the last
-// attempt's response, unread, or an error that matches the last attempt's, and
-// [backoff.ErrBudgetExhausted] if the budget refused a retry. If the request's context has ended, the
-// error matches the context's; if a wait would have outlasted its deadline, [context.DeadlineExceeded].
+// RoundTrip sends req, and again as long as that may help. If it gives up, it returns the last attempt's
+// response, unread, or an error that matches the last attempt's, and [backoff.ErrBudgetExhausted] if the
+// budget refused a retry. If the request's context has ended, the error matches the context's; if a wait
+// would have outlasted its deadline, [context.DeadlineExceeded].
+//
 // The response's body must be closed, even if it is empty.
-func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !repeatable(request) {
-		return t.base().RoundTrip(request)
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !repeatable(req) {
+		return t.base().RoundTrip(req)
 	}
-	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter)), 4)
-	if t.Policy != nil {
-		policy = t.Policy()
-	}
-	budget := t.Budget
-	if budget == nil {
-		budget = t.hosts.budget(request.URL)
-	}
-	attempts := 0
-	var last *attempt                 // nil before the first, and during a wait
-	defer func() { last.discard() }() // however the loop ends: a function of t's may panic
-	err := backoff.RetryNotify(func() (err error) {
-		last, err = newAttempt(request, attempts > 0, cmp.Or(t.AttemptTimeout, 30*time.Second))
-		if err != nil {
-			return backoff.Permanent(err)
-		}
-		attempts++
-		err = last.send(t.base())
-		return t.check(request, last.response, err)
-	}, backoff.WithContext(backoff.WithBudget(policy, budget), request.Context()), func(err error, wait time.Duration) {
-		last.discard() // before the wait, so that other requests can use the connection
-		last = nil
-		if t.Notify != nil {
-			t.Notify(request, err, wait)
-		}
-	})
+
+	c := &call{transport: t, request: req, idempotent: idempotent(req)}
+	defer c.discard() // however the loop ends: a function of t's may panic
+
+	policy := backoff.WithBudget(t.policy(), t.budget(req.URL))
+	err := backoff.RetryNotify(c.attempt, backoff.WithContext(policy, req.Context()), c.notify)
 	if t.Done != nil {
-		t.Done(request, attempts, err)
+		t.Done(req, c.attempts, err)
 	}
-	ended := request.Context().Err() // it may have ended after the loop gave up for another reason
-	if last != nil && last.response != nil && (ended == nil || !errors.Is(err, ended)) {
-		response := last.response
-		response.Request = request
-		last = nil
-		return response, nil
-	}
-	return nil, err
+	return c.result(err)
 }
 
 // CloseIdleConnections closes the base's idle connections, if the base can do that.
@@ -160,218 +217,160 @@ func (t *Transport) CloseIdleConnections() {
 
 func (t *Transport) base() http.RoundTripper { return cmp.Or(t.Base, http.DefaultTransport) }
 
-// attempt is a request that is sent once. Its context lives until the response has ended and, over HTTP/2,
-// the request's body is written, which may be later.
-type attempt struct {
-	request  *http.Request
-	response *http.Response // nil if there is none
-	timeout  time.Duration
-	cancel   context.CancelFunc // ends the context
-	writing  atomic.Bool        // the request's body
-	ended    atomic.Bool        // the response
+func (t *Transport) policy() backoff.BackOff {
+	if t.Policy != nil {
+		return t.Policy()
+	}
+	exponential := backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter))
+	return backoff.WithMaxRetries(exponential, defaultRetries)
 }
 
-// newAttempt returns an attempt at request, or an error if it cannot be sent again.
-func newAttempt(request *http.Request, again bool, timeout time.Duration) (*attempt, error) {
-	if again && canceled(request) {
-		return nil, errors.New("request canceled before a retry")
+func (t *Transport) budget(service *url.URL) *backoff.Budget {
+	if t.Budget != nil {
+		return t.Budget
 	}
-	body := request.Body
-	if again && hasBody(request) { // it is repeatable: there is a GetBody
+	return t.hosts.budget(service)
+}
+
+func (t *Transport) retryable(req *http.Request, resp *http.Response, err error) bool {
+	if t.Retryable != nil {
+		return t.Retryable(req, resp, err)
+	}
+	return Retryable(resp, err)
+}
+
+// A call is a request with all its attempts.
+type call struct {
+	transport  *Transport
+	request    *http.Request
+	idempotent bool
+	attempts   int
+	last       *attempt // nil before the first attempt, and during a wait
+}
+
+// attempt sends the request once. It returns nil if the outcome is final, and otherwise an error for the loop.
+func (c *call) attempt() error {
+	again := c.attempts > 0
+	if again && canceled(c.request) {
+		return backoff.Permanent(errors.New("request canceled before a retry"))
+	}
+
+	body := c.request.Body
+	if again && hasBody(c.request) {
 		var err error
-		if body, err = request.GetBody(); err != nil {
-			return nil, err
+		if body, err = c.request.GetBody(); err != nil {
+			return backoff.Permanent(err)
 		}
 	}
-	ctx, cancel := context.WithCancel(request.Context())
-	a := &attempt{timeout: timeout, cancel: cancel}
-	if hasBody(request) {
-		// A wrapper of the body would know, too, but net/http writes a body that it knows more cheaply.
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			GotConn: func(httptrace.GotConnInfo) { a.writing.Store(true) }, // net/http may send it again by itself
-			WroteRequest: func(httptrace.WroteRequestInfo) {
-				if a.writing.Store(false); a.ended.Load() {
-					cancel()
-				}
-			},
-		})
+
+	c.attempts++
+	c.last = newAttempt(c.request, body, c.timeout())
+	if err := c.last.send(c.transport.base()); err != nil {
+		return c.checkError(err)
 	}
-	a.request = request.WithContext(ctx)
-	a.request.Header = request.Header.Clone()
-	a.request.Body = body
-	return a, nil
+	return c.checkResponse(c.last.response)
 }
 
-// send sends the request. If it returns nil, a.response has a body.
-func (a *attempt) send(base http.RoundTripper) error {
-	timer := time.AfterFunc(a.timeout, a.cancel)
-	response, err := base.RoundTrip(a.request)
-	timely := timer.Stop()
-	if err == nil && response == nil { // http.Client says the same
-		return backoff.Permanent(fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", base))
+// timeout returns the time limit of an attempt, or 0 if there is none.
+func (c *call) timeout() time.Duration {
+	if !c.idempotent {
+		return 0 // it would not be sent again
 	}
-	if !timely {
-		a.cancel()
-		if err == nil && response.Body != nil { // it came too late: its body can no longer be read
-			response.Body.Close()
-		}
-		return os.ErrDeadlineExceeded
-	}
-	if err != nil {
-		return err
-	}
-	a.response = response
-	if response.Body == nil || response.Body == http.NoBody { // http.Client accepts nil, too
-		response.Body = http.NoBody
-		a.end() // not every caller closes what is not there
-	} else {
-		response.Body = &body{response.Body, a}
-	}
-	return nil
+	return cmp.Or(c.transport.AttemptTimeout, defaultAttemptTimeout)
 }
 
-// end says that the response has ended.
-func (a *attempt) end() {
-	a.ended.Store(true)
-	// Over HTTP/1 the end of the response ends the writing, though net/http does not always say so. Over
-	// HTTP/2 net/http goes on, and says nothing if it fails while it writes the header: hence the limit.
-	if a.response.ProtoMajor > 1 && a.writing.Load() {
-		time.AfterFunc(a.timeout, a.cancel)
-		return
-	}
-	a.cancel()
-}
-
-// body is a response's body. A Read that fails or Close ends its attempt.
-type body struct {
-	io.ReadCloser
-	attempt *attempt
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil { // not every caller closes what has ended
-		b.attempt.end()
-	}
-	return n, err
-}
-
-func (b *body) Close() error {
-	defer b.attempt.end()
-	return b.ReadCloser.Close()
-}
-
-// discard ends a, which may be nil. It reads what is left of the response's body, so that its connection
-// can be used again. If the body is long or slow, a new connection costs less.
-func (a *attempt) discard() {
-	if a == nil {
-		return
-	}
-	if a.response != nil {
-		defer a.response.Body.Close()
-		timer := time.AfterFunc(100*time.Millisecond, a.cancel)
-		io.CopyN(io.Discard, a.response.Body, 64<<10)
-		timer.Stop()
-	}
-	a.cancel() // before Close, which over HTTP/2 otherwise waits for a Read of the request's body
-}
-
-// check returns nil if an attempt's outcome is no reason to try again, and otherwise an error for the loop.
-func (t *Transport) check(request *http.Request, response *http.Response, err error) error {
-	if err != nil && request.Context().Err() != nil {
+// checkError returns err, marked as permanent if there must not be another attempt after it.
+func (c *call) checkError(err error) error {
+	if c.request.Context().Err() != nil {
 		return err // the loop ends, and says why
 	}
-	var again bool
-	if t.Retryable != nil {
-		again = t.Retryable(request, response, err)
-	} else {
-		again = Retryable(response, err)
-	}
-	if err != nil && (!again || canceled(request)) {
+
+	mayRepeat := c.idempotent || unconnected(err)
+	switch {
+	case refused(err), !mayRepeat, canceled(c.request):
 		return backoff.Permanent(err)
-	} else if err != nil || !again {
-		return err
-	}
-	header := response.Header
-	date, _ := http.ParseTime(header.Get("Date")) // a date in Retry-After is by the server's clock, too
-	wait, _ := backoff.ParseRetryAfter(header.Get("Retry-After"), cmp.Or(date, time.Now()))
-	if ms, _ := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); ms > 0 { // +Inf if out of range
-		wait = time.Duration(min(ms*float64(time.Millisecond), 1<<62))
-	}
-	status := fmt.Sprint(response.StatusCode, " ", http.StatusText(response.StatusCode)) // if the base leaves Status out
-	err = errors.New(cmp.Or(response.Status, status))
-	if wait > cmp.Or(t.MaxRetryAfter, time.Minute) {
+	case !c.transport.retryable(c.request, nil, err):
 		return backoff.Permanent(err)
 	}
-	return backoff.RetryAfter(err, wait)
+	return err
 }
 
-// Retryable is the rule that decides whether to try again after an attempt that brought response, or
-// err if response is nil. The package comment says what it is.
-func Retryable(response *http.Response, err error) bool {
-	if response == nil {
-		return !permanent(err)
+// checkResponse returns nil if resp is an answer, and an error if it tells of a failure: with the wait
+// that the server asks for, or marked as permanent if there must not be another attempt after it.
+func (c *call) checkResponse(resp *http.Response) error {
+	mayRepeat := c.idempotent || resp.StatusCode == http.StatusTooManyRequests
+	if !mayRepeat {
+		if Retryable(resp, nil) {
+			return backoff.Permanent(statusError(resp)) // nil would be a success for the budget
+		}
+		return nil
 	}
-	should := response.Header.Get("X-Should-Retry")
-	retryable := backoff.RetryableStatus(response.StatusCode) || should == "true" && response.StatusCode >= 400
-	return retryable && should != "false"
+
+	if !c.transport.retryable(c.request, resp, nil) {
+		return nil
+	}
+	wait := retryAfter(resp.Header)
+	if wait > cmp.Or(c.transport.MaxRetryAfter, defaultMaxRetryAfter) {
+		return backoff.Permanent(statusError(resp))
+	}
+	return backoff.RetryAfter(statusError(resp), wait)
 }
 
-// repeatable reports whether request can be sent again without harm.
-func repeatable(request *http.Request) bool {
-	idempotent := []string{"", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}
-	harmless := slices.Contains(idempotent, request.Method) || request.Header.Get("Idempotency-Key") != ""
-	rewindable := !hasBody(request) || request.GetBody != nil
-	return harmless && rewindable && request.Header.Get("Upgrade") == "" && request.URL != nil
-}
-
-func hasBody(request *http.Request) bool { return request.Body != nil && request.Body != http.NoBody }
-
-// canceled reports whether request's Cancel channel is closed.
-func canceled(request *http.Request) bool {
-	select {
-	case <-request.Cancel: //lint:ignore SA1019 net/http heeds it
-		return true
-	default:
-		return false
+// notify ends the last attempt before the wait, so that other requests can use its connection.
+func (c *call) notify(err error, wait time.Duration) {
+	c.discard()
+	if c.transport.Notify != nil {
+		c.transport.Notify(c.request, err, wait)
 	}
 }
 
-// passing reports whether a TLS alert tells of a fault that passes, in the server or on the way.
-func passing(alert error) bool {
-	return slices.Contains([]string{"tls: internal error", "tls: bad record MAC"}, alert.Error())
+// discard ends the last attempt, if there is one.
+func (c *call) discard() {
+	if c.last != nil {
+		c.last.discard()
+	}
+	c.last = nil
 }
 
-// permanent reports whether the next attempt would fail with err, too.
-func permanent(err error) bool {
-	var name *net.DNSError
-	var operation *net.OpError
-	return errors.As(err, new(*tls.CertificateVerificationError)) ||
-		errors.As(err, &operation) && operation.Op == "remote error" && !passing(operation.Err) || // a TLS alert
-		errors.Is(err, http.ErrSchemeMismatch) ||
-		errors.As(err, &name) && name.IsNotFound ||
-		errors.As(err, new(*net.AddrError)) // an invalid port
+// result returns what the call ends with, if the loop has ended with err.
+func (c *call) result(err error) (*http.Response, error) {
+	if c.last == nil || c.last.response == nil {
+		return nil, err
+	}
+	ended := c.request.Context().Err()
+	if ended != nil && errors.Is(err, ended) { // it may also have ended after the loop
+		return nil, err
+	}
+
+	resp := c.last.response
+	resp.Request = c.request
+	c.last = nil // it is the caller's now
+	return resp, nil
 }
 
 // seed is that of all hashes of hosts.
 var seed = maphash.MakeSeed()
 
-// hosts holds a budget for each host, by a hash of its name, which takes as little memory for a long
-// name as for a short one. It remembers the last 5,000 hosts, and at most 10,000.
+// hosts holds a budget for each host. It remembers the last 5,000 hosts, and at most 10,000. A hash of the
+// host's name takes as little memory for a long name as for a short one.
 type hosts struct {
-	mu          sync.Mutex
-	recent, old map[uint64]*backoff.Budget
+	mu     sync.Mutex
+	recent map[uint64]*backoff.Budget
+	old    map[uint64]*backoff.Budget
 }
 
 func (h *hosts) budget(service *url.URL) *backoff.Budget {
 	key := maphash.String(seed, service.Scheme+"://"+service.Host)
+
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if budget := h.recent[key]; budget != nil {
 		return budget
 	}
+
 	if h.recent == nil || len(h.recent) == 5000 {
-		h.recent, h.old = make(map[uint64]*backoff.Budget), h.recent
+		h.old = h.recent
+		h.recent = make(map[uint64]*backoff.Budget)
 	}
 	budget := cmp.Or(h.old[key], new(backoff.Budget))
 	h.recent[key] = budget

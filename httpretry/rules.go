@@ -1,0 +1,140 @@
+package httpretry
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/backoff"
+)
+
+// Retryable is the rule that decides whether to try again after an attempt that brought resp, or err if resp
+// is nil. The package comment says what it is. It does not ask whether the request may be sent twice.
+func Retryable(resp *http.Response, err error) bool {
+	if resp == nil {
+		return !permanent(err) && !refused(err)
+	}
+	switch resp.Header.Get("X-Should-Retry") {
+	case "true":
+		return resp.StatusCode >= 400
+	case "false":
+		return false
+	}
+	return backoff.RetryableStatus(resp.StatusCode)
+}
+
+// repeatable reports whether req can be sent again at all.
+func repeatable(req *http.Request) bool {
+	rewindable := !hasBody(req) || req.GetBody != nil
+	return rewindable && req.URL != nil && req.Header.Get("Upgrade") == ""
+}
+
+// idempotent reports whether sending req twice does no more harm than sending it once.
+func idempotent(req *http.Request) bool {
+	switch req.Method {
+	case "", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		return true
+	}
+	// As for net/http, it is the key that counts: an empty list of values is a mark that is not sent.
+	_, key := req.Header["Idempotency-Key"]
+	_, xKey := req.Header["X-Idempotency-Key"]
+	return key || xKey
+}
+
+func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
+
+// canceled reports whether the Cancel channel of req is closed.
+func canceled(req *http.Request) bool {
+	select {
+	case <-req.Cancel: //lint:ignore SA1019 net/http heeds it
+		return true
+	default:
+		return false
+	}
+}
+
+// unconnected reports whether err says that no connection could be made, to the server or to its proxy.
+func unconnected(err error) bool {
+	var operation *net.OpError
+	return errors.As(err, &operation) && (operation.Op == "dial" || operation.Op == "proxyconnect")
+}
+
+// permanent reports whether the next attempt would fail with err, too.
+func permanent(err error) bool {
+	var name *net.DNSError
+	var operation *net.OpError
+	switch {
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return true
+	case errors.As(err, &operation) && operation.Op == "remote error": // a TLS alert
+		return !passing(operation.Err)
+	case errors.As(err, &name) && name.IsNotFound:
+		return true
+	case errors.As(err, new(*net.AddrError)): // an invalid port
+		return true
+	}
+	return errors.Is(err, http.ErrSchemeMismatch)
+}
+
+// passing reports whether a TLS alert tells of a fault that passes, in the server or on the way.
+func passing(alert error) bool {
+	text := alert.Error()
+	return text == "tls: internal error" || text == "tls: bad record MAC"
+}
+
+// refusals are how the errors begin with which net/http refuses to send a request. They have no type, and a
+// check before the first attempt would miss what Base adds to a request, such as a token with a newline.
+var refusals = []string{
+	"net/http: invalid ", // header, trailer or method
+	"net/http: can't write control character in Request.URL",
+	"unsupported protocol scheme ",
+	"http: nil Request.Header",
+	"http: no Host in request URL",
+	"http: invalid Host header",
+	"http: Request.ContentLength=", // without a body
+	"http: ContentLength=",         // with a body of another length
+	"invalid Trailer key ",
+	"invalid request :path ",
+	"http2: invalid ",
+	"http2: request body larger than specified content length",
+	"http2: request header list larger than peer's advertised limit",
+}
+
+// refused reports whether err says that net/http refuses to send the request, whatever the server does.
+func refused(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		text := err.Error()
+		begins := func(prefix string) bool { return strings.HasPrefix(text, prefix) }
+		if slices.ContainsFunc(refusals, begins) {
+			return true
+		}
+	}
+	return false
+}
+
+// retryAfter returns the wait that a response's header asks for, or 0.
+func retryAfter(header http.Header) time.Duration {
+	ms, _ := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64) // +Inf if out of range
+	if ms > 0 {
+		return time.Duration(min(ms*float64(time.Millisecond), 1<<62))
+	}
+
+	date, _ := http.ParseTime(header.Get("Date")) // a date in Retry-After is by the server's clock, too
+	wait, _ := backoff.ParseRetryAfter(header.Get("Retry-After"), cmp.Or(date, time.Now()))
+	return wait
+}
+
+// statusError returns an error with the status of resp.
+func statusError(resp *http.Response) error {
+	if resp.Status != "" {
+		return errors.New(resp.Status)
+	}
+	return errors.New(fmt.Sprint(resp.StatusCode, " ", http.StatusText(resp.StatusCode)))
+}
