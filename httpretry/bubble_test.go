@@ -282,6 +282,65 @@ func TestLongAnswer(t *testing.T) {
 	})
 }
 
+// A POST may take as long as its context allows, before the dial, too.
+func TestLongPost(t *testing.T) {
+	transport := &httpretry.Transport{AttemptTimeout: time.Second}
+	var calls atomic.Int32
+	bubble(t, transport, func(_ http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		io.Copy(io.Discard, r.Body)
+		select {
+		case <-time.After(10 * time.Minute):
+		case <-r.Context().Done():
+		}
+	}, func(t *testing.T, client *http.Client) {
+		base := transport.Base.(*http.Transport)
+		dial := base.DialContext
+		base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			time.Sleep(time.Hour)
+			return dial(ctx, network, address)
+		}
+		start := time.Now()
+		response, err := client.Post("http://localhost", "text/plain", strings.NewReader("body"))
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, time.Hour+10*time.Minute, time.Since(start))
+
+		start = time.Now()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_, err = client.Do(newRequest(t, "POST", "http://localhost", "body").WithContext(ctx))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Minute, time.Since(start))
+		require.EqualValues(t, 2, calls.Load())
+	})
+}
+
+// After AttemptTimeout, all functions receive os.ErrDeadlineExceeded.
+func TestTimeoutError(t *testing.T) {
+	var received []error
+	transport := &httpretry.Transport{
+		AttemptTimeout: time.Second,
+		Policy: func() backoff.BackOff {
+			return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 1)
+		},
+		Retryable: func(_ *http.Request, _ *http.Response, err error) bool {
+			received = append(received, err)
+			return true
+		},
+		Notify: func(_ *http.Request, err error, _ time.Duration) { received = append(received, err) },
+		Done:   func(_ *http.Request, _ int, err error) { received = append(received, err) },
+	}
+	bubble(t, transport, func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}, func(t *testing.T, client *http.Client) {
+		_, err := client.Get("http://localhost")
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	})
+	timeout := os.ErrDeadlineExceeded
+	require.Equal(t, []error{timeout, timeout, timeout, timeout}, received)
+}
+
 func TestCancel(t *testing.T) {
 	errGone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(context.Background())

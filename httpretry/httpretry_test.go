@@ -115,7 +115,7 @@ func newRequest(t *testing.T, method, url, body string) *http.Request {
 }
 
 func TestStatuses(t *testing.T) {
-	for _, status := range []int{408, 429, 500, 502, 503, 504} {
+	for _, status := range []int{408, 429, 500, 502, 503, 504, 512, 520, 529, 599} {
 		s := newScript(t, nil, status, status, 200)
 		response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
 		require.NoError(t, err)
@@ -123,7 +123,7 @@ func TestStatuses(t *testing.T) {
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, 3, s.count())
 	}
-	for _, status := range []int{200, 301, 400, 404, 501} {
+	for _, status := range []int{200, 301, 400, 404, 501, 505, 511} {
 		s := newScript(t, nil, status)
 		response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
 		require.NoError(t, err)
@@ -151,51 +151,299 @@ func TestDroppedConnection(t *testing.T) {
 	require.Equal(t, 4, s.count())
 }
 
+// TestSent has all outcomes.
 func TestRepeatable(t *testing.T) {
+	key := func(r *http.Request) { r.Header.Set("Idempotency-Key", "1") }
 	for _, test := range []struct {
 		name, method, body string
 		change             func(*http.Request)
-		want               int
+		after503, after429 int // how often it is sent
 	}{
-		{"GET", "GET", "", nil, 4},
-		{"empty method", "", "", nil, 4},
-		{"PUT", "PUT", "body", nil, 4},
-		{"DELETE", "DELETE", "", nil, 4},
-		{"HEAD", "HEAD", "", nil, 4},
-		{"OPTIONS", "OPTIONS", "", nil, 4},
-		{"TRACE", "TRACE", "", nil, 4},
-		{"PUT, NoBody", "PUT", "", func(r *http.Request) { r.Body = http.NoBody }, 4},
-		{"POST", "POST", "body", nil, 1},
-		{"POST without body", "POST", "", nil, 1},
-		{"PATCH", "PATCH", "body", nil, 1},
-		{"POST with key", "POST", "body", func(r *http.Request) { r.Header.Set("Idempotency-Key", "1") }, 4},
-		{"POST with key, body once", "POST", "body", func(r *http.Request) {
-			r.Header.Set("Idempotency-Key", "1")
-			r.GetBody = nil
-		}, 1},
-		{"PUT, body once", "PUT", "body", func(r *http.Request) { r.GetBody = nil }, 1},
+		{"GET", "GET", "", nil, 4, 4},
+		{"empty method", "", "", nil, 4, 4},
+		{"PUT", "PUT", "body", nil, 4, 4},
+		{"DELETE", "DELETE", "", nil, 4, 4},
+		{"HEAD", "HEAD", "", nil, 4, 4},
+		{"OPTIONS", "OPTIONS", "", nil, 4, 4},
+		{"TRACE", "TRACE", "", nil, 4, 4},
+		{"PUT, NoBody", "PUT", "", func(r *http.Request) { r.Body = http.NoBody }, 4, 4},
+		{"PUT, body once", "PUT", "body", func(r *http.Request) { r.GetBody = nil }, 1, 1},
 		{"GET, upgrade", "GET", "", func(r *http.Request) {
 			r.Header.Set("Connection", "Upgrade")
 			r.Header.Set("Upgrade", "websocket")
-		}, 1},
+		}, 1, 1},
+
+		{"POST", "POST", "body", nil, 1, 4},
+		{"POST without body", "POST", "", nil, 1, 4},
+		{"PATCH", "PATCH", "body", nil, 1, 4},
+		{"unknown method", "MERGE", "body", nil, 1, 4},
+		{"method in lower case", "get", "", nil, 1, 4},
+		{"POST, body once", "POST", "body", func(r *http.Request) { r.GetBody = nil }, 1, 1},
+
+		{"key", "POST", "body", key, 4, 4},
+		{"key, PATCH", "PATCH", "body", key, 4, 4},
+		{"key, empty", "POST", "body", func(r *http.Request) { r.Header.Set("Idempotency-Key", "") }, 4, 4},
+		{"key, no value", "POST", "body", func(r *http.Request) { r.Header["Idempotency-Key"] = []string{} }, 4, 4},
+		{"key, nil", "POST", "body", func(r *http.Request) { r.Header["Idempotency-Key"] = nil }, 4, 4},
+		{"X key", "POST", "body", func(r *http.Request) { r.Header.Set("X-Idempotency-Key", "1") }, 4, 4},
+		{"X key, nil", "POST", "body", func(r *http.Request) { r.Header["X-Idempotency-Key"] = nil }, 4, 4},
+		{"another key", "POST", "body", func(r *http.Request) { r.Header.Set("Key", "1") }, 1, 4},
+		{"key, body once", "POST", "body", func(r *http.Request) {
+			key(r)
+			r.GetBody = nil
+		}, 1, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newScript(t, nil, 503)
-			request := newRequest(t, test.method, s.URL, test.body)
-			request.Method = test.method
-			if test.change != nil {
-				test.change(request)
-			}
-			response, err := s.send(new(httpretry.Transport), request)
-			require.NoError(t, err)
-			require.Equal(t, 503, response.StatusCode)
-			require.NoError(t, response.Body.Close())
-			require.Equal(t, test.want, s.count())
-			for _, body := range s.bodies {
-				require.Equal(t, test.body, body)
+			for status, want := range map[int]int{503: test.after503, 429: test.after429} {
+				s := newScript(t, nil, status)
+				request := newRequest(t, test.method, s.URL, test.body)
+				request.Method = test.method
+				if test.change != nil {
+					test.change(request)
+				}
+				response, err := s.send(new(httpretry.Transport), request)
+				require.NoError(t, err)
+				require.Equal(t, status, response.StatusCode)
+				require.NoError(t, response.Body.Close())
+				require.Equal(t, want, s.count(), "after status %d", status)
+				for _, body := range s.bodies {
+					require.Equal(t, test.body, body)
+				}
 			}
 		})
 	}
+}
+
+// The mark of net/http, a key without values, does not reach the server.
+func TestMarkNotSent(t *testing.T) {
+	var keys []bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, key := r.Header["Idempotency-Key"]
+		keys = append(keys, key)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+
+	request := newRequest(t, "POST", server.URL, "body")
+	request.Header["Idempotency-Key"] = nil
+	response, err := (&httpretry.Transport{Policy: threeRetries}).RoundTrip(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, []bool{false, false, false, false}, keys)
+}
+
+// A POST is sent again until something has been done with it, whatever comes first.
+func TestPost(t *testing.T) {
+	for _, test := range []struct {
+		statuses []int
+		want     int // status
+		count    int
+	}{
+		{[]int{429, 429, 200}, 200, 3},
+		{[]int{429, 503, 200}, 503, 2},
+		{[]int{429, 409, 200}, 409, 2},
+		{[]int{429}, 429, 4},
+	} {
+		s := newScript(t, nil, test.statuses...)
+		response, err := s.send(new(httpretry.Transport), newRequest(t, "POST", s.URL, "body"))
+		require.NoError(t, err)
+		require.Equal(t, test.want, response.StatusCode)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.Len(t, body, 7000)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, test.count, s.count(), test.statuses)
+		for _, body := range s.bodies {
+			require.Equal(t, "body", body)
+		}
+	}
+
+	s := newScript(t, nil, 429, 0, 200)
+	_, err := s.send(new(httpretry.Transport), newRequest(t, "POST", s.URL, "body"))
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, 2, s.count())
+}
+
+// A POST is sent again if there was no connection to send it on, to the server or to its proxy.
+func TestUnconnected(t *testing.T) {
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	closed := "http://" + listener.Addr().String()
+	proxy := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(closed) }}
+
+	for _, test := range []struct {
+		name string
+		base http.RoundTripper
+		url  string
+		want int
+	}{
+		{"server", new(http.Transport), closed, 4},
+		{"server, TLS", new(http.Transport), strings.Replace(closed, "http", "https", 1), 4},
+		{"proxy", proxy, "http://example.com", 4},
+		{"proxy, TLS", proxy, "https://example.com", 4},
+		{"wrapped", fails(fmt.Errorf("send: %w", &net.OpError{Op: "dial", Err: io.EOF})), "http://localhost", 4},
+		{"unknown host", fails(&net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}), "http://localhost", 1},
+		{"read", fails(&net.OpError{Op: "read", Err: io.EOF}), "http://localhost", 1},
+		{"any other", fails(errors.New("dial")), "http://localhost", 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			transport, attempts := counted(test.base.RoundTrip)
+			_, err := transport.RoundTrip(newRequest(t, "POST", test.url, "body"))
+			require.Error(t, err)
+			require.Equal(t, test.want, *attempts)
+		})
+	}
+}
+
+// fails is a base of which each attempt fails with err.
+func fails(err error) http.RoundTripper {
+	return baseFunc(func(*http.Request) (*http.Response, error) { return nil, err })
+}
+
+// What net/http refuses to send is tried once, whatever Retryable says, and costs no token.
+func TestRefusal(t *testing.T) {
+	for _, proto := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		server := httptest.NewUnstartedServer(readAll)
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		server.EnableHTTP2 = true
+		if proto == "HTTP/1.1" {
+			server.Start()
+		} else {
+			server.StartTLS()
+		}
+		defer server.Close()
+
+		for _, test := range []struct {
+			name   string
+			change func(*http.Request)
+			want   string // in the error; if empty, the request is sent
+		}{
+			{"nothing", func(*http.Request) {}, ""},
+			{"header name", func(r *http.Request) { r.Header["A name"] = []string{"value"} }, "invalid header"},
+			{"header value", func(r *http.Request) { r.Header.Set("Name", "a value\n") }, "invalid header"},
+			{"no header", func(r *http.Request) { r.Header = nil }, "nil Request.Header"},
+			{"trailer name", func(r *http.Request) { r.Trailer = http.Header{"A name": nil} }, "invalid trailer"},
+			{"trailer", func(r *http.Request) {
+				r.ContentLength = -1
+				r.Trailer = http.Header{"Content-Length": nil}
+			}, "invalid Trailer"},
+			{"method", func(r *http.Request) {
+				r.Method = "A METHOD"
+				r.Header["Idempotency-Key"] = nil
+			}, "invalid method"},
+			{"scheme", func(r *http.Request) { r.URL.Scheme = "ftp" }, "unsupported protocol scheme"},
+			{"no scheme", func(r *http.Request) { r.URL.Scheme = "" }, "unsupported protocol scheme"},
+			{"no host", func(r *http.Request) { r.URL.Host = "" }, "no Host"},
+			{"longer body", func(r *http.Request) { r.ContentLength = 2 }, "ength"},
+		} {
+			for _, signer := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/signer=%v", proto, test.name, signer), func(t *testing.T) {
+					checkRefusal(t, server, test.change, signer, test.want)
+				})
+			}
+		}
+	}
+}
+
+// readAll is a handler that reads a request's body.
+var readAll = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+
+// checkRefusal makes a change to a request, or lets a base do that to a copy, and checks what becomes of it.
+func checkRefusal(t *testing.T, server *httptest.Server, change func(*http.Request), signer bool, want string) {
+	server.Client().CloseIdleConnections() // one for HTTP/2 is used without some of the checks
+	transport, attempts := counted(func(request *http.Request) (*http.Response, error) {
+		if !signer {
+			return server.Client().Transport.RoundTrip(request)
+		}
+		request = request.Clone(request.Context())
+		change(request)
+		response, err := server.Client().Transport.RoundTrip(request)
+		if err != nil {
+			err = fmt.Errorf("signed: %w", err)
+		}
+		return response, err
+	})
+	transport.Budget = &backoff.Budget{Capacity: 100}
+	transport.Retryable = func(_ *http.Request, response *http.Response, err error) bool { return err != nil }
+
+	request := newRequest(t, "PUT", server.URL, "body")
+	if !signer {
+		change(request)
+	}
+	response, err := transport.RoundTrip(request)
+	if want == "" {
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+	} else {
+		require.Error(t, err)
+		require.Contains(t, err.Error(), want)
+		require.False(t, httpretry.Retryable(nil, err))
+	}
+	require.Equal(t, 1, *attempts)
+	require.Equal(t, 100, transport.Budget.Tokens())
+}
+
+// Other refusals, each over the protocol that has it.
+func TestRefusalText(t *testing.T) {
+	server := httptest.NewServer(readAll)
+	defer server.Close()
+	proxy := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(server.URL) }}
+	http2 := httptest.NewUnstartedServer(readAll)
+	http2.EnableHTTP2 = true
+	http2.StartTLS()
+	defer http2.Close()
+
+	for _, test := range []struct {
+		name   string
+		base   http.RoundTripper
+		url    string
+		change func(*http.Request)
+	}{
+		{"length without body", server.Client().Transport, server.URL, func(r *http.Request) {
+			r.Body = nil
+			r.ContentLength = 4
+		}},
+		{"shorter body", server.Client().Transport, server.URL, func(r *http.Request) { r.ContentLength = 5 }},
+		{"long shorter body", server.Client().Transport, server.URL, func(r *http.Request) {
+			r.GetBody = func() (io.ReadCloser, error) {
+				return io.NopCloser(strings.NewReader(strings.Repeat("long ", 1<<20))), nil
+			}
+			r.Body, _ = r.GetBody()
+			r.ContentLength = 5<<20 + 1
+		}},
+		{"control character", server.Client().Transport, server.URL, func(r *http.Request) { r.URL.RawQuery = "\x01" }},
+		{"host, proxy", proxy, "http://example.com", func(r *http.Request) { r.Host = "a host" }},
+		{"host, HTTP/2", http2.Client().Transport, http2.URL, func(r *http.Request) { r.Host = "a host" }},
+		{"path, HTTP/2", http2.Client().Transport, http2.URL, func(r *http.Request) { r.URL.Opaque = "mail" }},
+		{"connection, HTTP/2", http2.Client().Transport, http2.URL, func(r *http.Request) { r.Header.Set("Connection", "x") }},
+		{"long header, HTTP/2", http2.Client().Transport, http2.URL, func(r *http.Request) {
+			r.Header.Set("Long", strings.Repeat("long ", 1<<20))
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			response, err := http2.Client().Get(http2.URL) // so that the server's limits are known
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+
+			transport, attempts := counted(test.base.RoundTrip)
+			request := newRequest(t, "PUT", test.url, "body")
+			test.change(request)
+			_, err = transport.RoundTrip(request)
+			require.Error(t, err)
+			require.Equal(t, 1, *attempts, err)
+		})
+	}
+}
+
+// A server's words are no refusal.
+func TestNoRefusal(t *testing.T) {
+	transport, attempts := counted(func(*http.Request) (*http.Response, error) {
+		return nil, errors.New(`malformed HTTP response "net/http: invalid header"`)
+	})
+	_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+	require.Error(t, err)
+	require.Equal(t, 4, *attempts)
 }
 
 // Middleware may take the body from a request, and leave GetBody.
@@ -316,6 +564,12 @@ func TestShouldRetry(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, 2, s.count())
+
+	s = newScript(t, http.Header{"X-Should-Retry": {"false"}}, 429)
+	response, err = s.send(new(httpretry.Transport), newRequest(t, "POST", s.URL, "body"))
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, 1, s.count())
 }
 
 // If the server asks for a wait past the request's deadline, its response is returned at once.
@@ -344,6 +598,53 @@ func TestSharedBudget(t *testing.T) {
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, want, s.count())
 		require.ErrorIs(t, refusal, backoff.ErrBudgetExhausted)
+	}
+}
+
+// If the policy has the same budget, a retry is paid for once.
+func TestBudgetTwice(t *testing.T) {
+	budget := &backoff.Budget{Capacity: 100}
+	transport := &httpretry.Transport{Budget: budget, Policy: func() backoff.BackOff {
+		return backoff.WithBudget(threeRetries(), budget)
+	}}
+	s := newScript(t, nil, 503)
+	response, err := s.send(transport, newRequest(t, "GET", s.URL, ""))
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, 100-3*5, budget.Tokens())
+}
+
+// A fresh budget pays for five retries, whatever the policy allows.
+func TestFreshBudget(t *testing.T) {
+	for _, budget := range []*backoff.Budget{nil, new(backoff.Budget)} {
+		var end error
+		transport := &httpretry.Transport{
+			Budget: budget,
+			Policy: func() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 10) },
+			Done:   func(_ *http.Request, _ int, err error) { end = err },
+		}
+		s := newScript(t, nil, 503)
+		response, err := s.send(transport, newRequest(t, "GET", s.URL, ""))
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, 1+5, s.count())
+		require.ErrorIs(t, end, backoff.ErrBudgetExhausted)
+	}
+}
+
+// A response that tells of a failure puts nothing into the budget, even if it cannot be retried.
+func TestBudgetPost(t *testing.T) {
+	for status, want := range map[int]int{200: 1, 404: 1, 501: 1, 500: 0, 503: 0, 529: 0} {
+		budget := &backoff.Budget{Capacity: 100}
+		require.True(t, budget.Withdraw())
+		var end error
+		transport := &httpretry.Transport{Budget: budget, Done: func(_ *http.Request, _ int, err error) { end = err }}
+		s := newScript(t, nil, status)
+		response, err := s.send(transport, newRequest(t, "POST", s.URL, "body"))
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, want, budget.Tokens()-95, status)
+		require.Equal(t, want == 1, end == nil, status)
 	}
 }
 
@@ -476,6 +777,7 @@ func TestHostsConcurrency(t *testing.T) {
 // The field Retryable takes the place of the rule.
 func TestRetryable(t *testing.T) {
 	errFatal := errors.New("fatal")
+	errDial := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	for _, test := range []struct {
 		name      string
 		method    string
@@ -505,6 +807,15 @@ func TestRetryable(t *testing.T) {
 		{"not to be sent twice", "POST", func(*http.Request, *http.Response, error) bool {
 			panic("asked")
 		}, []any{503}, 503, 1},
+		{"a success, not to be sent twice", "POST", func(*http.Request, *http.Response, error) bool {
+			panic("asked")
+		}, []any{200}, 200, 1},
+		{"an error, not to be sent twice", "POST", func(*http.Request, *http.Response, error) bool {
+			panic("asked")
+		}, []any{io.EOF}, io.EOF, 1},
+		{"nothing done", "POST", func(*http.Request, *http.Response, error) bool { return true }, []any{429, errDial, 503}, 503, 3},
+		{"nothing done, no", "POST", func(*http.Request, *http.Response, error) bool { return false }, []any{429}, 429, 1},
+		{"no connection, no", "POST", func(*http.Request, *http.Response, error) bool { return false }, []any{errDial}, errDial, 1},
 		{"no answer at all", "GET", func(*http.Request, *http.Response, error) bool { return true }, []any{nil}, nil, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -337,6 +337,41 @@ func TestEarlyResponseHeld(t *testing.T) {
 	})
 }
 
+// The rest of a POST is sent, however long that takes. Its attempts are never cut off.
+func TestEarlyResponsePost(t *testing.T) {
+	size := 0
+	whole := false
+	framed(t, func(in <-chan frame, out chan<- frame) {
+		for f := range in {
+			switch f.kind {
+			case frameHeaders:
+				out <- early(f)
+				time.Sleep(time.Hour)
+			case frameData:
+				size += len(f.payload)
+				whole = whole || f.flags&endStream != 0
+				if n := len(f.payload); n > 0 {
+					more := binary.BigEndian.AppendUint32(nil, uint32(n))
+					out <- frame{frameWindowUpdate, 0, 0, more}
+					out <- frame{frameWindowUpdate, 0, f.stream, more}
+				}
+			}
+		}
+	}, func(t *testing.T, base http.RoundTripper) {
+		parent, _ := parents()
+		request := newRequest(t, "POST", "http://localhost", strings.Repeat("0123456789abcdef", 1<<16))
+		response, err := (&httpretry.Transport{Base: base}).RoundTrip(request.WithContext(parent))
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		require.True(t, whole)
+		require.Equal(t, 1<<20, size)
+		require.Zero(t, parent.registered.Load())
+	})
+}
+
 // What a base says about writing counts over HTTP/2 alone, and no longer than AttemptTimeout.
 func TestAttemptContext(t *testing.T) {
 	for _, test := range []struct {
