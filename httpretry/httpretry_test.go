@@ -24,37 +24,6 @@ import (
 	"example.com/backoff/httpretry"
 )
 
-func Example() {
-	calls := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if calls++; calls < 3 {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprint(w, "hello")
-	}))
-	defer server.Close()
-
-	client := &http.Client{Transport: &httpretry.Transport{
-		Policy: func() backoff.BackOff {
-			return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
-		},
-		Notify: func(_ *http.Request, err error, wait time.Duration) { fmt.Println(err, "- again in", wait) },
-	}}
-	response, err := client.Get(server.URL)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	fmt.Println(response.Status, string(body), err)
-	// Output:
-	// 503 Service Unavailable - again in 1ms
-	// 503 Service Unavailable - again in 1ms
-	// 200 OK hello <nil>
-}
-
 func threeRetries() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3) }
 
 // A script is a server on a loopback port that answers with one status after the other, and then

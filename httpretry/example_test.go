@@ -1,0 +1,234 @@
+package httpretry_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"time"
+
+	"example.com/backoff"
+	"example.com/backoff/httpretry"
+)
+
+// A server that is unavailable for a moment.
+func Example() {
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		if requests < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprint(w, "hello")
+	}))
+	defer server.Close()
+
+	client := &http.Client{
+		Transport: &httpretry.Transport{
+			Policy: func() backoff.BackOff {
+				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
+			},
+		},
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	resp, err := client.Do(req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(resp.Status)
+	fmt.Println(string(body))
+	fmt.Println(requests, "requests")
+	// Output:
+	// 200 OK
+	// hello
+	// 3 requests
+}
+
+// Each host has a budget. When one host is down, the retries for the others go on. A fresh budget pays for five
+// retries, here 2 + 2 + 1.
+func Example_hosts() {
+	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer down.Close()
+
+	requests := 0
+	flaky := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		if requests%2 == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer flaky.Close()
+
+	client := &http.Client{
+		Transport: &httpretry.Transport{
+			Policy: func() backoff.BackOff {
+				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 2)
+			},
+			Done: func(req *http.Request, attempts int, err error) {
+				fmt.Println(req.URL.Path, "attempts:", attempts, "error:", err)
+			},
+		},
+	}
+	for range 4 {
+		for _, url := range []string{down.URL + "/down", flaky.URL + "/flaky"} {
+			resp, err := client.Get(url)
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			resp.Body.Close()
+		}
+	}
+	// Output:
+	// /down attempts: 3 error: 503 Service Unavailable
+	// /flaky attempts: 2 error: <nil>
+	// /down attempts: 3 error: 503 Service Unavailable
+	// /flaky attempts: 2 error: <nil>
+	// /down attempts: 2 error: retry budget exhausted: 503 Service Unavailable
+	// /flaky attempts: 2 error: <nil>
+	// /down attempts: 1 error: retry budget exhausted: 503 Service Unavailable
+	// /flaky attempts: 2 error: <nil>
+}
+
+// Notify logs each retry, Done the end of each request.
+func Example_log() {
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		if requests == 1 {
+			w.Header().Set("Retry-After-Ms", "2")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	defer server.Close()
+
+	withoutTime := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{} // so that the output is always the same
+		}
+		return a
+	}
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
+
+	client := &http.Client{
+		Transport: &httpretry.Transport{
+			Policy: func() backoff.BackOff {
+				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
+			},
+			Notify: func(req *http.Request, err error, wait time.Duration) {
+				logger.WarnContext(req.Context(), "retry", "method", req.Method, "err", err, "wait", wait)
+			},
+			Done: func(req *http.Request, attempts int, err error) {
+				if err != nil {
+					logger.ErrorContext(req.Context(), "failed", "method", req.Method, "attempts", attempts, "err", err)
+					return
+				}
+				logger.InfoContext(req.Context(), "done", "method", req.Method, "attempts", attempts)
+			},
+		},
+	}
+	resp, err := client.Get(server.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp.Body.Close()
+	// Output:
+	// level=WARN msg=retry method=GET err="429 Too Many Requests (retry after 2ms)" wait=2ms
+	// level=INFO msg=done method=GET attempts=2
+}
+
+// Over HTTP/1, the number of connections limits the attempts that are in flight.
+func Example_maxConnsPerHost() {
+	var mu sync.Mutex
+	inFlight, most := 0, 0
+	count := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		inFlight += n
+		most = max(most, inFlight)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		count(1)
+		defer count(-1)
+	}))
+	defer server.Close()
+
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.MaxConnsPerHost = 3
+	client := &http.Client{
+		Transport: &httpretry.Transport{Base: base},
+	}
+
+	var group sync.WaitGroup
+	for range 30 {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			resp, err := client.Get(server.URL)
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}()
+	}
+	group.Wait()
+	client.CloseIdleConnections()
+
+	fmt.Println("never more than three at once:", most <= 3)
+	// Output:
+	// never more than three at once: true
+}
+
+// In a test of code that uses the client, a policy that stops turns the retries off.
+func Example_off() {
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+
+	client := &http.Client{
+		Transport: &httpretry.Transport{
+			Policy: func() backoff.BackOff { return &backoff.StopBackOff{} },
+		},
+	}
+	resp, err := client.Get(server.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+
+	fmt.Println(resp.Status)
+	fmt.Println(requests, "request")
+	// Output:
+	// 503 Service Unavailable
+	// 1 request
+}
