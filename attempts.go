@@ -21,8 +21,8 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 // Retry would have returned. The loop variable counts the attempts from 1, and goes on counting after a
 // Reset of the policy. A defer in the body runs when the function returns, not when the pass ends.
 //
-// The body may leave the loop at any time, by break, return or panic. *err stays as the body left it, and
-// counts as the outcome of that attempt.
+// The body may leave the loop at any time, by break, return or panic. *err stays as the body left it, with a
+// mark of [Permanent] too, and counts as the outcome of that attempt.
 //
 // The body must set the variable whose address it passed. If it declares a variable of its own, as in
 // "u, err := fetch(…)", the loop panics after the first pass rather than take the attempt for a success.
@@ -31,7 +31,7 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 // placeholder. If the body leaves before that, *err gets its former value back. In later passes *err is the
 // previous attempt's error until the body sets it.
 //
-// A nil err panics. Ranging over the result again starts over.
+// A nil err panics when the loop starts. Ranging over the result again starts over.
 func Attempts(b BackOff, err *error) iter.Seq[int] {
 	return func(yield func(int) bool) { attempts(b, err, yield) }
 }
@@ -52,7 +52,7 @@ func attempts(b BackOff, err *error, yield func(int) bool) {
 		if *err == error(unset{}) {
 			*err = former
 		} else if inBody { // the body has left the loop, which counts as an attempt
-			l.policy = b
+			l.policy = b // so that end makes the policies forget what they observe
 			observe(b, *err)
 		}
 	}()

@@ -24,7 +24,7 @@
 // [StopBackOff] are the ones of this package.
 //
 // A decorator wraps a policy and adds a limit: [WithContext], [WithMaxRetries], [WithRetryIf] or [WithBudget].
-// [WithStopCause] gives the limits that it wraps a name. Otherwise the order does not matter.
+// Their order does not matter. [WithStopCause] gives a name to the limits that it wraps.
 //
 // # Choosing a policy
 //
@@ -33,7 +33,7 @@
 //
 // Wherever you can, also limit how many calls are in flight at once, by a pool of connections or of workers:
 // over all processes, to about half of what the service can do within the timeout of one attempt. Then
-// retries cannot keep it down. The page docs/choosing.md has the code for each kind of program.
+// retries cannot keep the service down. The page docs/choosing.md has the code for each kind of program.
 //
 // Retry in one layer only: three layers that each make three retries turn one request into 64.
 //
@@ -44,9 +44,9 @@
 //
 // # Errors
 //
-// A loop that gives up returns the error of the last attempt. If a context or a budget ended the loop,
-// the error matches that too, by [errors.Is]; see [Retry]. [Permanent] marks an error that must not be
-// retried. [RetryAfter] makes an error ask for a minimum wait.
+// A loop that gives up returns the error of the last attempt. If a context, a budget or a limit with a name
+// ended the loop, the error matches that too, by [errors.Is]; see [Retry]. [Permanent] marks an error that
+// must not be retried. [RetryAfter] makes an error ask for a minimum wait.
 //
 // # Concurrency
 //
@@ -65,8 +65,7 @@
 //	func (b myDecorator) Unwrap() BackOff { return b.BackOff }
 //
 // Through this method a loop finds the contexts, budgets and observers further in. A decorator without it
-// works, but hides them: the loop notices a cancelled context one wait and one attempt late, and the budgets
-// and [WithRetryIf] below do not learn how attempts end. The page docs/extending.md has the details.
+// works, but hides them; the page docs/extending.md says what is lost.
 package backoff
 
 import (

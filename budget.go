@@ -29,16 +29,18 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 // for all retries. When many fail, the bucket runs empty, and further retries are refused: the loop gives
 // up at once.
 //
-// A fresh budget pays for five retries, whoever makes them. From then on the bucket sizes itself: full, it
-// pays for one retry for each success of about the last three seconds, and for at least five. At a steady
-// load, the retries that fail are about a fifth of the first attempts that succeed, and about a third where
-// two attempts per second succeed. In bursts they can be as many as the successes.
+// A fresh budget pays for five retries, whoever makes them: it starts full. The bucket sizes itself, unless
+// Capacity is set. Full, it pays for one retry for each success of about the last three seconds, and for at
+// least five. While it grows, each success also brings the tokens that it grows by.
+//
+// At a steady load, one retry may fail for about every five first attempts that succeed, and for every three
+// where about two attempts per second succeed. In a burst, retries can fail as often as attempts succeed.
 //
 // Do not share a budget between services: the successes of a healthy service would pay for retries at one that
-// is down. Do not use it in the operation of a loop that has the same budget: its success would count as that
-// of a first attempt. A fixed pool of workers, a connection that is kept, and a process that makes only a
-// few calls need no budget. If thousands of processes each send less than one request per second, set
-// Capacity to 5, which is one retry each.
+// is down. Do not use one budget in a loop and again in a loop inside its operation: each success of the inner
+// loop would count twice. A fixed pool of workers, a connection that is kept, and a process that makes only
+// a few calls need no budget. If thousands of processes each send less than one request per second, set
+// Capacity to 5, which pays for one retry in each process.
 //
 // The zero value is ready to use. A Budget is safe for concurrent use. It must not be copied, nor its fields
 // changed, after first use. (Its costs are those of the AWS SDKs' retry quota.)
@@ -51,16 +53,16 @@ type Budget struct {
 	RetryCost int
 
 	// SuccessRefund is what a success at the first attempt puts in. Zero means DefaultSuccessRefund, a
-	// negative value nothing. (A success after a retry puts back what that retry took.)
+	// negative value nothing. With WithBudget, a success after a retry puts back what that retry took.
 	SuccessRefund int
 
 	// Clock tells how old a success is. Nil means SystemClock; others are for simulations.
 	Clock Clock
 
 	mu         sync.Mutex
-	missing    int64         // tokens, from a full bucket; may exceed it while it shrinks
-	successes  float64       // of the last three seconds, by age
-	lastUpdate time.Duration // when they were aged, on timeline
+	missing    int64         // tokens, counted from a full bucket; may be more than that holds
+	successes  float64       // each counts exp(−age / budgetWindow)
+	lastUpdate time.Duration // when successes was last aged, on timeline
 	timeline   timeline
 }
 
@@ -79,7 +81,7 @@ func (b *Budget) Withdraw() bool {
 }
 
 // Deposit counts a success, and puts in SuccessRefund tokens. Call it after each success in a loop that calls
-// Withdraw.
+// Withdraw. It does not put back what a retry took.
 func (b *Budget) Deposit() { b.put(b.refund(), true) }
 
 // Tokens returns the number of tokens in the bucket.
@@ -90,7 +92,7 @@ func (b *Budget) Tokens() int {
 	return int(min(max(0, full-b.missing), math.MaxInt))
 }
 
-// put puts tokens in, and counts a success if it is for one.
+// put puts tokens in, and counts a success if success is true.
 func (b *Budget) put(tokens int64, success bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,11 +114,12 @@ func (b *Budget) update() (full int64) {
 	b.successes *= math.Exp(-age / budgetWindow.Seconds())
 	b.lastUpdate = now
 	retries := max(budgetFloor, b.successes)
-	full = int64(min(retries*float64(b.cost()), math.MaxInt64/4))
+	full = int64(min(retries*float64(b.cost()), math.MaxInt64/4)) // twice that must not overflow
 
-	// What was spent beyond the bucket is forgotten at the floor, and elsewhere beyond a second bucket. If
-	// it were whenever the bucket shrinks, half of all attempts could fail for long and still be paid for;
-	// if never, a process that has spent thousands of tokens in an outage would owe them for hours.
+	// A bucket that shrinks may leave more missing than it holds: a debt. At the floor, all debt is forgotten;
+	// above, what exceeds one more bucket. If all debt were forgotten whenever the bucket shrinks, half of
+	// all attempts could fail for long and still be paid for. If none were, a process that has spent
+	// thousands of tokens in an outage would owe them for hours.
 	mostMissing := full
 	if b.successes > budgetFloor {
 		mostMissing = 2 * full
@@ -137,8 +140,9 @@ func (b *Budget) refund() int64 { return int64(max(0, cmp.Or(b.SuccessRefund, De
 // A fresh budget pays for five retries, whoever makes them; see [Budget].
 //
 // A retry is paid for before its wait. The tokens come back if the retry succeeds, or if it is never made, for
-// example because the context ends. Since an empty budget ends the loop without a wait, code that calls
-// [Retry] in a loop of its own must wait between the calls; see ExampleWithBudget_outerLoop.
+// example because the context ends. An empty budget ends the loop without a wait: if you call [Retry] again
+// and again in a loop of your own, wait between the calls. ExampleWithBudget_outerLoop shows it, in
+// example_test.go.
 //
 // If b has this budget already, WithBudget returns b: a retry is paid for once. A nil budget panics.
 // [NewTicker] panics on a policy with a budget.
@@ -163,7 +167,6 @@ type budgetBackOff struct {
 	paid   bool // for the retry that is to be made, or is being made
 }
 
-// Observe ends an attempt.
 func (b *budgetBackOff) Observe(err error) {
 	switch {
 	case err != nil:
@@ -176,7 +179,7 @@ func (b *budgetBackOff) Observe(err error) {
 	b.paid = false
 }
 
-// Reset by an operation keeps what its retry has paid.
+// A Reset in a loop, by the operation or a decorator, keeps what the retry has paid.
 func (b *budgetBackOff) Reset() {
 	if !b.inLoop {
 		b.paid = false

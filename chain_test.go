@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -56,18 +57,63 @@ func jitterConstants(t *testing.T) (constants []*ast.ValueSpec) {
 	return constants
 }
 
-// The tables of decorators and of jitters, which many tests go through, leave none out.
-func TestTables(t *testing.T) {
-	manual, err := parser.ParseFile(token.NewFileSet(), "backoff.go", nil, parser.ParseComments)
+// packageComment returns the package comment.
+func packageComment(t *testing.T) string {
+	file, err := parser.ParseFile(token.NewFileSet(), "backoff.go", nil, parser.ParseComments)
 	require.NoError(t, err)
+	return file.Doc.Text()
+}
+
+// examples returns the source of all examples.
+func examples(t *testing.T) string {
 	files, err := filepath.Glob("example*_test.go")
 	require.NoError(t, err)
-	examples := ""
+	all := ""
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		examples += string(text)
+		all += string(text)
 	}
+	return all
+}
+
+// Each policy is in the package comment and has an example.
+func TestPolicies(t *testing.T) {
+	manual, examples := packageComment(t), examples(t)
+	found := 0
+	source(t, func(decl ast.Decl) {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Recv == nil || f.Name.Name != "NextBackOff" {
+			return
+		}
+		name := strings.TrimPrefix(types.ExprString(f.Recv.List[0].Type), "*")
+		if !ast.IsExported(name) {
+			return // a decorator's
+		}
+		found++
+		if !strings.Contains(manual, "["+name+"]") {
+			t.Errorf("add [%s] to the package comment in backoff.go, and follow \"For a new policy\" in CONTRIBUTING.md", name)
+		}
+		if !strings.Contains(examples, "\nfunc Example"+name+"() {") && !strings.Contains(examples, "\nfunc ExampleNew"+name+"() {") {
+			t.Errorf("add Example%s or ExampleNew%s to example_test.go", name, name)
+		}
+	})
+	require.GreaterOrEqual(t, found, 5)
+}
+
+// The pages that comments name are there.
+func TestPagesNamed(t *testing.T) {
+	page := regexp.MustCompile(`docs/\w+\.md`)
+	named := page.FindAllString(packageComment(t), -1)
+	require.NotEmpty(t, named)
+	for _, name := range named {
+		require.FileExists(t, name)
+	}
+}
+
+// The tables of decorators and of jitters, which many tests go through, leave none out.
+func TestTables(t *testing.T) {
+	manual, examples := packageComment(t), examples(t)
 	others := maps.Clone(decorators)
 	source(t, func(decl ast.Decl) {
 		f, ok := decl.(*ast.FuncDecl)
@@ -81,7 +127,7 @@ func TestTables(t *testing.T) {
 			t.Errorf("add %s to the table decorators in helpers_test.go", name)
 		}
 		delete(others, name)
-		if !strings.Contains(manual.Doc.Text(), "["+name+"]") {
+		if !strings.Contains(manual, "["+name+"]") {
 			t.Errorf("add [%s] to the package comment in backoff.go", name)
 		}
 		if !strings.Contains(examples, "\nfunc Example"+name+"() {") {
@@ -195,10 +241,10 @@ func TestConstants(t *testing.T) {
 		{"budgetWindow", "3 * time.Second", "Budget", "the last three seconds"},
 		{"budgetFloor", "5", "Budget", "for at least five"},
 		{"budgetFloor", "5", "Budget", "A fresh budget pays for five retries"},
-		{"budgetFloor", "5", "Budget", "set Capacity to 5, which is one retry each"},
+		{"DefaultRetryCost", "5", "Budget", "set Capacity to 5, which pays for one retry"},
 		{"budgetFloor", "5", "WithBudget", "A fresh budget pays for five retries"},
-		{"DefaultRetryCost", "5", "Budget", "a fifth of the first attempts"},
-		{"DefaultSuccessRefund", "1", "Budget", "a fifth of the first attempts"},
+		{"DefaultRetryCost", "5", "Budget", "for about every five first attempts that succeed"},
+		{"DefaultSuccessRefund", "1", "Budget", "for about every five first attempts that succeed"},
 	} {
 		doc := strings.Join(strings.Fields(docs[constant.in]), " ")
 		if values[constant.name] != constant.value || !strings.Contains(doc, constant.says) {

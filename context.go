@@ -18,11 +18,11 @@ type BackOffContext interface {
 // attempt; nor does it start a wait that would outlast ctx's deadline (see [Retry]). A running attempt is
 // not interrupted: pass it the same ctx.
 //
-// Call WithContext once for each policy, and last. If b is the result of WithContext, its context is
-// replaced. With several contexts in a chain the outermost cuts waits short; the others, once done, only
-// make b stop after the next failed attempt.
+// Call WithContext once for each policy, inside or outside of other decorators. If b is itself the result of
+// WithContext, its context is replaced. Of several contexts in a chain, the outermost cuts waits short; the
+// others, once done, only make b stop after the next failed attempt.
 //
-// A nil ctx panics. As with any policy, do not use b in two goroutines, not even to wrap it twice.
+// A nil ctx panics. As with any policy, do not use b in two goroutines, not even to wrap it in each.
 func WithContext(b BackOff, ctx context.Context) BackOffContext {
 	if ctx == nil {
 		panic("backoff: WithContext called with a nil context")

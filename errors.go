@@ -164,8 +164,8 @@ func newContextError(err, cause, last error) error {
 	if cause == nil {
 		cause = err
 	}
-	if equal(cause, last) { // looked through twice, it would cost O(2^k) in k nested loops
-		last = err
+	if equal(cause, last) {
+		last = err // to look through the same error twice would cost O(2^k) in k nested loops
 	}
 	if equal(err, cause) && equal(err, last) {
 		return err
@@ -194,8 +194,8 @@ func (e netError) Temporary() bool {
 	return errors.As(e.like, &x) && x.Temporary()
 }
 
-// line returns the texts of errs on one line, without one that is there already. The last error of a loop
-// around another one over the same context starts with what the context adds.
+// line returns the texts of errs on one line, and leaves out what is there already. (Where one loop runs inside
+// another over the same context, the last error begins with the context's text.)
 func line(errs ...error) string {
 	all := ""
 	for _, err := range errs {

@@ -34,9 +34,9 @@ import (
 // of time.
 //
 // When a server has asked for a wait (see [RetryAfter]), the random part of the wait is added to that, so that
-// clients that received the same time do not return together. By default they are spread over half a second
-// at first. If you have many clients, make InitialInterval about as long as the service needs to answer
-// all of them: clients / requests per second.
+// clients that received the same time do not return together; without jitter they do. By default they are
+// spread over half a second at first. If you have many clients, make InitialInterval about as long as the
+// service needs to answer all of them: clients / requests per second.
 //
 // An ExponentialBackOff holds the state of one loop; it must not be used by two loops at once.
 type ExponentialBackOff struct {
@@ -64,7 +64,8 @@ type ExponentialBackOff struct {
 
 	// Stop is what NextBackOff returns in place of a wait that does not fit into MaxElapsedTime. You
 	// need not set it: zero ends a loop, as the constant Stop does. With a positive value the loop
-	// never ends, and waits that long each time.
+	// never ends, and waits that long each time. In a literal with a Clock, set it to the constant Stop
+	// if you call NextBackOff by hand: there zero stays zero, as in cenkalti/backoff v4.
 	Stop time.Duration
 
 	// Clock measures the elapsed time. Nil means SystemClock. Call Reset after replacing it.
@@ -94,8 +95,9 @@ func (b *ExponentialBackOff) Reset() {
 	b.started = true
 }
 
-// NextBackOff returns the next wait, and lets the interval grow. If the wait does not fit into MaxElapsedTime,
-// NextBackOff returns the field Stop. The elapsed time starts at Reset, or here if Reset was never called.
+// NextBackOff returns the next wait, and lets the interval grow. If the wait does not fit into MaxElapsedTime, it
+// returns [Stop], or what the field Stop says. The elapsed time starts at Reset, or here if Reset was never
+// called.
 func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	if !b.started {
 		b.Reset()
@@ -109,11 +111,11 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	longest := b.maxInterval()
 	initial := min(b.initial(), longest)
 	interval := b.current
-	if interval != longest { // where it stays
+	if interval != longest { // once there, it stays there
 		interval = min(cmp.Or(b.current, initial), longest)
 		b.current = b.grown(interval, longest)
 	}
-	if b.Jitter == DecorrelatedJitter {
+	if b.Jitter == DecorrelatedJitter { // goes by the last wait instead
 		interval = initial
 		if b.lastWait != 0 {
 			interval = min(b.lastWait, longest)
@@ -128,9 +130,9 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 		width = min(width, longest-low)
 	}
 
-	floor := b.question.floor
-	if floor > low { // the window moves up to start there
-		wait = floor + draw(min(width, math.MaxInt64-floor), random)
+	minWait := b.question.minWait
+	if minWait > low { // the window moves up to start there
+		wait = minWait + draw(min(width, math.MaxInt64-minWait), random)
 	}
 
 	if b.MaxElapsedTime != 0 && !b.fits(wait) {
@@ -139,13 +141,14 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	return wait
 }
 
-// fits reports whether wait would end before MaxElapsedTime.
+// fits reports whether wait would end by MaxElapsedTime.
 func (b *ExponentialBackOff) fits(wait time.Duration) bool {
 	elapsed := b.GetElapsedTime()
 	return elapsed <= b.MaxElapsedTime && wait <= b.MaxElapsedTime-elapsed // elapsed+wait could overflow
 }
 
-// stopValue returns what NextBackOff returns in place of a wait that is too long.
+// stopValue returns what NextBackOff returns in place of a wait that is too long. Programs written for
+// cenkalti/backoff v4 rely on its zero, in literals with a Clock that they ask by hand.
 func (b *ExponentialBackOff) stopValue() time.Duration {
 	zeroStops := b.question.inLoop || b.Clock == nil
 	if b.Stop == 0 && zeroStops {
@@ -168,7 +171,7 @@ func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	if now < b.since { // the Clock has stepped back to before the start: start over
 		b.since = now
 	}
-	return max(0, now-b.since) // which may overflow
+	return max(0, now-b.since) // the difference may overflow
 }
 
 // grown returns the interval after interval. Both are at most longest.

@@ -292,7 +292,8 @@ func cancelled() context.Context {
 	return ctx
 }
 
-// stepClock shows the times it is given, one after the other, and then the last of them.
+// stepClock shows the times it is given, one for each reading, and then the last of them. So a test that uses
+// it fails if the library reads the clock more often.
 type stepClock struct {
 	times []time.Duration
 	reads int

@@ -13,7 +13,7 @@ import (
 // A goroutine starts with a stack of 2 KB, and one that waits here just fits in. With 16 bytes more in the
 // struct, or in next or wait, each waiting Retry takes 4 KB. TestBars in bench/ sees it.
 type loop struct {
-	policy BackOff         // nil until some policy may have something to forget
+	policy BackOff         // nil as long as end has nothing to do
 	ctx    context.Context // the policy's outermost, or the background
 	notify Notify          // or nil
 	timer  Timer           // the caller's, or nil
@@ -57,7 +57,7 @@ func observe(b BackOff, err error) {
 	}
 }
 
-// start begins what follows the first failure.
+// start finds out what the policy b has. Most loops end at their first attempt and never need to know.
 func (l *loop) start(b BackOff) {
 	l.policy = b
 	for p := range chain(b) {
@@ -79,7 +79,7 @@ func (l *loop) start(b BackOff) {
 // that it runs on every way out: a panic or a Goexit in the operation, in notify or in a policy too.
 // Nothing may reach the next loop over the same policy, or a caller of it by hand.
 func (l *loop) end() {
-	if l.policy == nil { // no attempt has failed
+	if l.policy == nil {
 		return
 	}
 	if l.system != nil {
@@ -91,8 +91,8 @@ func (l *loop) end() {
 	l.tell(question{})
 }
 
-// tell lets the policies of this package know what NextBackOff is to answer. It is a call of its own:
-// NextBackOff has no parameter, and a user's policy, which does not know of the question, may stand between.
+// tell passes on the question that NextBackOff will answer. It is a call of its own: NextBackOff has no
+// parameter, and a policy of a user's, which does not know of questions, may stand between.
 func (l *loop) tell(q question) {
 	for p := range chain(l.policy) {
 		if p, ok := p.(participant); ok {
@@ -105,7 +105,7 @@ func (l *loop) tell(q question) {
 // which the loop gives up. last is the error of the attempt that failed.
 func (l *loop) next(last error) error {
 	// A permanent error comes first, so that no policy is asked and no budget pays for nothing.
-	if err, ok := permanent(last); ok {
+	if err, ok := unmark(last); ok {
 		return err
 	}
 
@@ -128,10 +128,10 @@ func (l *loop) next(last error) error {
 	return nil
 }
 
-// decide returns the next wait, or the error with which the loop gives up.
+// decide returns the next wait, which budgets have then paid for, or the error with which the loop gives up.
 func (l *loop) decide(last error) (time.Duration, error) {
-	floor := serverWait(last)
-	l.tell(question{inLoop: true, floor: floor})
+	minWait := serverWait(last)
+	l.tell(question{inLoop: true, minWait: minWait})
 	wait := l.policy.NextBackOff()
 
 	// The context is asked after the policy, which may have ended it, and before the answer counts: a
@@ -149,8 +149,8 @@ func (l *loop) decide(last error) (time.Duration, error) {
 	}
 
 	// The deadline is compared with the wait that would really start, so this comes last.
-	wait = max(wait, floor) // not every policy knows the floor
-	if l.tooLong(wait, floor) {
+	wait = max(wait, minWait) // not every policy knows minWait
+	if l.tooLong(wait, minWait) {
 		return 0, newContextError(context.DeadlineExceeded, tooLate(wait), last)
 	}
 	if wait > 0 {
@@ -190,7 +190,7 @@ func (l *loop) undo() {
 
 // tooLong reports whether wait must not start because it would outlast the context's deadline. A Ticker
 // starts every wait, and a custom Timer's time need not be the deadline's.
-func (l *loop) tooLong(wait, floor time.Duration) bool {
+func (l *loop) tooLong(wait, minWait time.Duration) bool {
 	deadline, ok := l.ctx.Deadline()
 	if !ok || l.ticker != nil || l.timer != nil {
 		return false
@@ -201,7 +201,7 @@ func (l *loop) tooLong(wait, floor time.Duration) bool {
 	}
 	// The first wait above zero starts all the same, unless a server has asked for one that long: a
 	// caller that calls Retry again as long as the context lives would otherwise do so without a pause.
-	asked := floor > 0 && floor >= left
+	asked := minWait > 0 && minWait >= left
 	return l.waited || asked
 }
 
@@ -267,8 +267,8 @@ func (l *loop) startTimer(d time.Duration) <-chan time.Time {
 	return l.system.C
 }
 
-// giveUp returns the error of a loop that ends without an answer of its policy: the context's, if that
-// has ended.
+// giveUp returns the error of a loop that ends without an answer of its policy: the context's if that has ended,
+// otherwise last, for a custom Timer without a channel or a Ticker that was stopped.
 func (l *loop) giveUp(last error) error {
 	if err := l.ctx.Err(); err != nil {
 		return newContextError(err, context.Cause(l.ctx), last)

@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// permanent returns err without the marks in its tree, and reports whether there were any.
-func permanent(err error) (error, bool) {
+// unmark returns err without the marks in its tree, and reports whether there were any.
+func unmark(err error) (error, bool) {
 	if _, ok := asType[*PermanentError](err); !ok {
 		return err, false
 	}
@@ -30,7 +30,7 @@ func permanent(err error) (error, bool) {
 }
 
 func withoutMarks(err error) error {
-	err, _ = permanent(err)
+	err, _ = unmark(err)
 	return err
 }
 

@@ -60,7 +60,8 @@ func WithMaxElapsedTime(d time.Duration) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.MaxElapsedTime = d }
 }
 
-// WithRetryStopDuration sets Stop, which NextBackOff returns once the time is over. It is seldom needed.
+// WithRetryStopDuration sets Stop, which NextBackOff returns in place of a wait that does not fit into
+// MaxElapsedTime. It is seldom needed.
 func WithRetryStopDuration(d time.Duration) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.Stop = d }
 }

@@ -8,12 +8,13 @@ type Operation func() error
 // OperationWithData is an [Operation] that also returns a value.
 type OperationWithData[T any] func() (T, error)
 
-// Notify is called before each wait, with the error of the attempt that failed and the wait that follows. It
-// is not called when the loop gives up: that error is returned.
+// Notify is called before each wait, with the error of the attempt that failed and the wait that follows. It is
+// not called if no wait follows because the loop gives up. (A context may still cut the wait short.)
 type Notify func(err error, wait time.Duration)
 
 // Retry calls o until it succeeds, and returns nil; or gives up, and returns an error. It calls o at least
-// once. It resets b first, and after each failure asks b how long to wait.
+// once, even if the context is done already. It resets b first, and after each failure asks b how long to
+// wait. A nil b means [NewExponentialBackOff].
 //
 // Retry gives up when one of these happens:
 //
@@ -23,14 +24,14 @@ type Notify func(err error, wait time.Duration)
 //   - b's context is done (see [WithContext]). A wait is cut short, and o is not called again. The error
 //     matches ctx.Err(), context.Cause(ctx) and o's last error.
 //   - The next wait would outlast the context's deadline. Retry returns immediately, while the context is
-//     not done yet. The error matches [context.DeadlineExceeded] and o's last error. The first wait starts
-//     all the same, unless a server asked for it with [RetryAfter]: code that calls Retry in a loop of its
-//     own would otherwise do so without a pause.
+//     not done yet. The error matches [context.DeadlineExceeded] and o's last error. The loop's first wait
+//     (above zero) starts nevertheless, unless a server has asked for one that long with [RetryAfter]: otherwise
+//     a program that calls Retry for as long as its context lives would call it without a pause.
 //
 // To match means by [errors.Is]; do not compare these errors with ==.
 //
 // If o succeeds, Retry returns nil even if the context has ended meanwhile. o may call b.Reset, for example
-// after a connection that lasted: the waits, the count of retries and the elapsed time then start over.
+// after a connection that lasted a while: the waits, the count of retries and the elapsed time then start over.
 func Retry(o Operation, b BackOff) error { return retry(o, b, nil, nil) }
 
 // RetryWithData is like [Retry] and also returns the value of o's last call, even if that failed.

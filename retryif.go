@@ -3,7 +3,8 @@ package backoff
 import "time"
 
 // WithRetryIf limits the retries to errors for which retryable returns true. After any other error a loop gives
-// up and returns that error, unchanged. Use it instead of [Permanent] where you cannot change the operation:
+// up and returns that error (inside [WithStopCause], with the cause). Use it instead of [Permanent] where you
+// cannot change the operation:
 //
 //	policy = backoff.WithRetryIf(policy, func(err error) bool {
 //		return errors.Is(err, ErrThrottled)
@@ -34,7 +35,7 @@ func (b *retryIfBackOff) tell(q question) {
 	}
 }
 
-// Reset in a loop, by a decorator that starts over, keeps what was observed.
+// A Reset in a loop, by the operation or a decorator, keeps what was observed.
 func (b *retryIfBackOff) Reset() {
 	b.refused = b.refused && b.inLoop
 	b.BackOff.Reset()

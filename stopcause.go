@@ -8,9 +8,9 @@ import "time"
 //	policy := backoff.WithMaxRetries(b, 5)
 //	policy = backoff.WithStopCause(policy, ErrTooManyTries)
 //
-// It speaks for the limits inside b, of time too, and not for those that you add around it. If several causes
-// apply, the innermost wins. An empty [Budget] is always reported as [ErrBudgetExhausted], and a context as
-// itself. A nil cause panics.
+// The cause speaks for all limits inside b, of retries, of errors and of time, and not for those that you add
+// around it. If several causes apply, the innermost wins. An empty [Budget] is always reported as
+// [ErrBudgetExhausted], and a context as itself. A nil cause panics.
 func WithStopCause(b BackOff, cause error) BackOff {
 	if cause == nil {
 		panic("backoff: WithStopCause called with a nil cause")
@@ -30,4 +30,5 @@ func (b *stopCauseBackOff) NextBackOff() time.Duration {
 	return wait
 }
 
+// An outer decorator may stop without asking b, so what b has answered before is forgotten.
 func (b *stopCauseBackOff) tell(question) { b.stopped = false }

@@ -18,13 +18,14 @@ import (
 //			break
 //		}
 //
-// Call Stop when you are done; until then a goroutine waits to send. A context given with [WithContext] ends
-// the Ticker too, once the first tick has been received. C does not say why it was closed: ask the context's
-// Err.
+// Call Stop when you are done; until then a goroutine waits to send. A context given with [WithContext] also ends
+// the Ticker, but not before you have received the first tick. C does not say why it was closed: ask the
+// context's Err.
 //
 // A wait starts when you receive a tick, not when your attempt ends, so after a slow attempt the next tick may
-// come immediately. If that is wrong for you, select on time.After(policy.NextBackOff()) instead; see
-// Example_select.
+// come immediately. If that is wrong for you, drive the policy by hand: call its Reset, and after each failure
+// its NextBackOff; stop if the wait is negative, and select on time.After(wait) otherwise. Example_select
+// shows it, in example_test.go.
 //
 // A Ticker does not see how attempts end. So [Permanent], [RetryAfter] and [WithRetryIf] have no effect, and
 // a wait that will outlast the context's deadline still starts.

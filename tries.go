@@ -2,7 +2,9 @@ package backoff
 
 import "time"
 
-// WithMaxRetries limits a loop to max retries, which are max+1 attempts. Zero means no retries.
+// WithMaxRetries limits a loop to max retries, which are max+1 attempts. Zero means no retries. The loop then
+// returns the operation's last error; [WithStopCause] adds a name for the limit. A Reset of the policy by the
+// operation starts the count over.
 func WithMaxRetries(b BackOff, max uint64) BackOff {
 	return &triesBackOff{decorator: decorator{orDefault(b)}, max: max}
 }
@@ -11,7 +13,8 @@ type triesBackOff struct {
 	decorator
 	max, used uint64
 
-	// context is what WithContext around this returns: most programs build both for each call.
+	// context is the memory for what WithContext around this returns: one allocation for both, which
+	// most programs make for each call.
 	context contextBackOff
 }
 
