@@ -1,6 +1,6 @@
-// Package docs_test holds the pages of this repository to what they say. It is a module of its own:
+// Package pages_test holds the pages of this repository to what they say. It is a module of its own:
 // the library's tests pass from the module's zip, which has no pages.
-package docs_test
+package pages_test
 
 import (
 	"io/fs"
