@@ -11,7 +11,7 @@ import (
 // next one, let budgets pay for it, and wait for it.
 //
 // A goroutine starts with a stack of 2 KB, and one that waits here just fits in. With 16 bytes more in the
-// struct, or in next or wait, each waiting Retry takes 4 KB. TestBars in bench/ sees it.
+// struct, or in next or wait, each waiting Retry takes 4 KB. TestBars in lab/bench sees it.
 type loop struct {
 	policy BackOff         // nil as long as end has nothing to do
 	ctx    context.Context // the policy's outermost, or the background

@@ -1,5 +1,5 @@
-// Package pages_test holds the pages of this repository to what they say. It is a module of its own:
-// the library's tests pass from the module's zip, which has no pages.
+// Package pages_test holds the pages of this repository to what they say. It is not among the library's
+// tests because those also pass without this repository, from the module's zip.
 package pages_test
 
 import (
