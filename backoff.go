@@ -31,9 +31,10 @@
 // Where somebody waits for the result, make two or three retries with a deadline and a shared [Budget].
 // Work that can wait needs a context, but no limit of time: NewExponentialBackOff(WithMaxElapsedTime(0)).
 //
-// Wherever you can, also limit how many calls are in flight at once, by a pool of connections or of workers:
-// over all processes, to about half of what the service can do within the timeout of one attempt. Then
-// retries cannot keep the service down. The page docs/choosing.md has the code for each kind of program.
+// Wherever you can, also limit how many operations are in progress at once, by a pool of workers or a semaphore
+// around the whole loop: over all processes, to about half as many as the service can answer within the
+// timeout of one attempt. Then retries cannot keep the service down. The page docs/choosing.md has the code
+// for each kind of program.
 //
 // Retry in one layer only: three layers that each make three retries turn one request into 64.
 //
