@@ -16,9 +16,13 @@ import (
 func TestClientInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := httptest.NewTestServer(t, failing(2))
-		client := Client{server.Client(), func() backoff.BackOff {
-			return backoff.NewExponentialBackOff(backoff.WithJitter(backoff.NoJitter)) // 500 ms, 750 ms
-		}}
+		client := Client{
+			HTTP: server.Client(),
+			Policy: func() backoff.BackOff {
+				return backoff.NewExponentialBackOff(backoff.WithJitter(backoff.NoJitter)) // 500 ms, 750 ms
+			},
+		}
+
 		start := time.Now()
 		body, err := client.Get(t.Context(), "http://example.com")
 		require.NoError(t, err)
