@@ -61,7 +61,11 @@ type Options struct {
 	Policy func() backoff.BackOff
 
 	// Budget pays for the retries. Share it with other clients of the same service. Nil means a
-	// zero Budget of the interceptor's own.
+	// zero Budget of the interceptor's own. If the policy has the same budget already, a retry is paid
+	// for once.
+	//
+	// A fresh budget pays for five retries, whoever makes them. Then it refuses retries, until calls
+	// succeed again: after ten retries in Policy the default budget ends them after five.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before the wait for each retry.
