@@ -65,7 +65,7 @@ type Options struct {
 	// for once.
 	//
 	// A fresh budget pays for five retries, whoever makes them. Then it refuses retries, until calls
-	// succeed again: after ten retries in Policy the default budget ends them after five.
+	// succeed again. If Policy allows ten retries, the default budget ends them after five.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before the wait for each retry.

@@ -4,17 +4,17 @@
 //		Transport: &httpretry.Transport{},
 //	}
 //
-// The client then sends a request up to five times, with random waits in between that grow from at
-// most half a second. How often it may be sent depends on what the request does:
+// The client sends a request up to five times, with random waits in between: at first up to half a
+// second, at last up to 1.7 s. A POST is sent again only if the server has done nothing with it. So it
+// depends on the request what is followed by another attempt:
 //
-//   - A GET, HEAD, OPTIONS, TRACE, PUT or DELETE is sent again after a network error, after status
-//     408, 429, 500, 502, 503, 504 or 512 to 599 ([backoff.RetryableStatus]), and if no response
-//     arrives within 30 s ([Transport.AttemptTimeout]).
-//   - A POST, a PATCH or any other request is sent again only where the server has done nothing with
-//     it: after status 429, and if no connection could be made. After any other failure it is not
-//     sent again, and no attempt at it is cut off.
-//   - A POST with an Idempotency-Key or X-Idempotency-Key header is treated like a PUT. The header
-//     may also be an empty list of values, which net/http does not send:
+//   - GET, HEAD, OPTIONS, TRACE, PUT and DELETE: a network error, a status of 408, 429, 500, 502, 503,
+//     504 or 512 to 599 ([backoff.RetryableStatus]), and no response within 30 s
+//     ([Transport.AttemptTimeout]).
+//   - POST, PATCH and any other method: status 429, and an error of making the connection. After any
+//     other failure the request is not sent again, and no attempt is cut off, however long it takes.
+//   - POST, PATCH and any other method with an Idempotency-Key or X-Idempotency-Key header: the same as
+//     for a GET. The header may be an empty list of values, which net/http does not send:
 //     req.Header["Idempotency-Key"] = nil marks a request as safe to repeat.
 //
 // The body is sent again, whole, each time. That takes a GetBody, which [http.NewRequest] sets for a
@@ -23,24 +23,25 @@
 //
 // # What comes back
 //
-// The client returns what it returns without retries: a response of any status, whose body must be
-// closed, or an error. If retries do not help, that is the last response, unread, such as the last 503,
-// or the last attempt's error. Responses before the last one are closed by the Transport.
+// You get what you get without retries: a response of any status, whose body you close, or an error. If
+// retries do not help, that is the last response, unread, such as the last 503, or the last attempt's
+// error. The responses before it are closed by the Transport.
 //
-// It gives up after five attempts, earlier if
+// The Transport gives up after five attempts, or earlier if
 //
-//   - the next wait would end after more than 15 minutes, or after the deadline of the request's context;
+//   - the next wait would end more than 15 minutes after the start, or after the deadline of the
+//     request's context;
 //   - the server asks for a wait of more than a minute ([Transport.MaxRetryAfter]);
 //   - the budget of the host cannot pay for a retry. A fresh budget pays for five retries, whoever
 //     makes them; see [Transport.Budget].
 //
-// [Transport.Done] says which it was. The Timeout of an [http.Client] limits all attempts together, with
-// their waits and the reading of the last body.
+// The Timeout of an [http.Client] limits all attempts together, with their waits and the reading of the
+// last body.
 //
 // # Limit what is in flight
 //
 // Retries must not keep an overloaded service down. The best protection is a bound on the attempts that
-// are in flight at once, over HTTP/1 by the number of connections:
+// are in flight at once. Over HTTP/1 that is the number of connections:
 //
 //	base := http.DefaultTransport.(*http.Transport).Clone()
 //	base.MaxConnsPerHost = 20
@@ -49,29 +50,34 @@
 //		Transport: &httpretry.Transport{Base: base},
 //	}
 //
-// Choose it so that all processes together have fewer attempts in flight than the service can do within
-// one attempt's timeout; half as many is a good choice. Over HTTP/2 many requests share a connection. There,
-// use a Base with a semaphore for each host, as in the example "Limit". The budget, which needs no size, is
-// what is left where a bound cannot be kept.
+// All processes together should have fewer attempts in flight than the service can do within one attempt's
+// timeout; half as many is a good choice. Over HTTP/2 many requests share a connection. There, use a Base
+// with a semaphore for each host, as in the example "Limit".
+//
+// Where a bound cannot be kept, the budget is what protects the service. Each host has one by default.
 //
 // # Details
 //
 // A wait is at least as long as the server asks for by Retry-After-Ms, or else by Retry-After. A wait that
 // stands elsewhere can be copied there by a Base, as in the example "Post".
 //
-// A response with "X-Should-Retry: false" is not followed by a retry. One with "X-Should-Retry: true" is,
-// if its status is 400 or more, and if the request may be sent again after it.
+// A response with "X-Should-Retry: false" is not followed by another attempt. A response with
+// "X-Should-Retry: true" is, if its status is 400 or more. For a POST, the header can only prevent the attempt
+// that would follow a 429.
+//
+// Base sends each attempt, so a RoundTripper below the Transport, such as a signer, is called for each
+// attempt, and one above it for each request.
+//
+// An [http.Client] follows a redirect by a request of its own, which has its own attempts. After status 307
+// and 308 it sends the method and the body again, also those of a POST.
 //
 // Some errors will be the same next time and are returned immediately: a certificate that is not accepted, a
 // TLS handshake that the server refuses, plain HTTP in answer to TLS, an unknown host name, an invalid port,
 // and a request that net/http refuses to send, for example because of an invalid header or an unknown scheme.
 //
-// An [http.Client] follows a redirect by a request of its own, which has its own attempts. After status 307
-// and 308 it sends the method and the body again, also those of a POST.
-//
-// A response that is followed by a retry is dropped, with its cookies. A request whose Cancel channel is
-// closed is not sent again, but only its context also ends a wait. The bodies that GetBody returns must share
-// nothing: let it open a file again, not seek in one, for net/http may still read the last body.
+// A response that is followed by another attempt is dropped, with its cookies. A request whose Cancel channel
+// is closed is not sent again, but only its context also ends a wait. The bodies that GetBody returns must
+// share nothing: let it open a file again, not seek in one, for net/http may still read the last body.
 //
 // Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and PingTimeout
 // in the base's [http.HTTP2Config] below AttemptTimeout, so that it is found and replaced.
@@ -131,8 +137,9 @@ type Transport struct {
 	// negative. After a timeout, the functions below receive [os.ErrDeadlineExceeded].
 	//
 	// It limits only the attempts of requests that are sent again after a timeout. A POST without an
-	// idempotency key may take as long as its context allows, and so may its dial: the base's dialer
-	// limits that ([http.DefaultTransport] to 30 s).
+	// idempotency key may take as long as its context allows. That includes the dial, which only the
+	// base's dialer limits ([http.DefaultTransport] to 30 s), and the wait for a connection if Base has
+	// MaxConnsPerHost.
 	//
 	// It does not limit the reading of the response's body; the request's context and the Timeout of an
 	// [http.Client] do. Over HTTP/2 a response may end before the request's body is sent. Then the rest of
@@ -160,10 +167,9 @@ type Transport struct {
 	// Policy returns a policy for one request. Nil means at most 4 retries within 15 minutes, with full
 	// jitter.
 	//
-	// A policy with more retries than that needs a budget that pays for them: a fresh budget pays for five
-	// retries, so after ten retries in Policy the default budget ends them after five. For requests that
-	// can wait, let Policy return one without a limit of time, make few of them at once, and set Budget to
-	// &backoff.Budget{RetryCost: -1}, which refuses nothing.
+	// A fresh budget pays for five retries. If Policy allows ten, the default budget ends them after five.
+	// For requests that can wait, let Policy return a policy without a limit of time, make few of them at
+	// once, and set Budget to &backoff.Budget{RetryCost: -1}, which refuses nothing.
 	Policy func() backoff.BackOff
 
 	// Budget pays for the retries of all requests, to whatever host. Share it with other clients of the
@@ -203,7 +209,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer c.discard() // however the loop ends: a function of t's may panic
 
 	policy := backoff.WithBudget(t.policy(), t.budget(req.URL))
-	err := backoff.RetryNotify(c.attempt, backoff.WithContext(policy, req.Context()), c.notify)
+	err := backoff.RetryNotify(c.once, backoff.WithContext(policy, req.Context()), c.notify)
 	if t.Done != nil {
 		t.Done(req, c.attempts, err)
 	}
@@ -248,8 +254,8 @@ type call struct {
 	last       *attempt // nil before the first attempt, and during a wait
 }
 
-// attempt sends the request once. It returns nil if the outcome is final, and otherwise an error for the loop.
-func (c *call) attempt() error {
+// once makes an attempt. It returns nil if the outcome is an answer, and otherwise an error for the loop.
+func (c *call) once() error {
 	again := c.attempts > 0
 	if again && canceled(c.request) {
 		return backoff.Permanent(errors.New("request canceled before a retry"))
@@ -285,11 +291,9 @@ func (c *call) checkError(err error) error {
 		return err // the loop ends, and says why
 	}
 
-	mayRepeat := c.idempotent || unconnected(err)
-	switch {
-	case refused(err), !mayRepeat, canceled(c.request):
-		return backoff.Permanent(err)
-	case !c.transport.retryable(c.request, nil, err):
+	mayRepeat := c.idempotent || dialFailed(err)
+	hopeless := invalidRequest(err) || canceled(c.request)
+	if !mayRepeat || hopeless || !c.transport.retryable(c.request, nil, err) {
 		return backoff.Permanent(err)
 	}
 	return err

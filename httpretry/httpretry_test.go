@@ -234,7 +234,7 @@ func TestPost(t *testing.T) {
 }
 
 // A POST is sent again if there was no connection to send it on, to the server or to its proxy.
-func TestUnconnected(t *testing.T) {
+func TestDialFailed(t *testing.T) {
 	listener, err := net.Listen("tcp", "localhost:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())
@@ -271,7 +271,7 @@ func fails(err error) http.RoundTripper {
 }
 
 // What net/http refuses to send is tried once, whatever Retryable says, and costs no token.
-func TestRefusal(t *testing.T) {
+func TestInvalidRequest(t *testing.T) {
 	for _, proto := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		server := httptest.NewUnstartedServer(readAll)
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -308,7 +308,7 @@ func TestRefusal(t *testing.T) {
 		} {
 			for _, signer := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%s/signer=%v", proto, test.name, signer), func(t *testing.T) {
-					checkRefusal(t, server, test.change, signer, test.want)
+					checkInvalidRequest(t, server, test.change, signer, test.want)
 				})
 			}
 		}
@@ -318,8 +318,8 @@ func TestRefusal(t *testing.T) {
 // readAll is a handler that reads a request's body.
 var readAll = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
 
-// checkRefusal makes a change to a request, or lets a base do that to a copy, and checks what becomes of it.
-func checkRefusal(t *testing.T, server *httptest.Server, change func(*http.Request), signer bool, want string) {
+// checkInvalidRequest makes a change to a request, or lets a base do that to a copy, and checks what becomes of it.
+func checkInvalidRequest(t *testing.T, server *httptest.Server, change func(*http.Request), signer bool, want string) {
 	server.Client().CloseIdleConnections() // one for HTTP/2 is used without some of the checks
 	transport, attempts := counted(func(request *http.Request) (*http.Response, error) {
 		if !signer {
@@ -353,8 +353,8 @@ func checkRefusal(t *testing.T, server *httptest.Server, change func(*http.Reque
 	require.Equal(t, 100, transport.Budget.Tokens())
 }
 
-// Other refusals, each over the protocol that has it.
-func TestRefusalText(t *testing.T) {
+// Other invalid requests, each over the protocol that refuses it.
+func TestInvalidRequestErrors(t *testing.T) {
 	server := httptest.NewServer(readAll)
 	defer server.Close()
 	proxy := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(server.URL) }}
@@ -405,8 +405,8 @@ func TestRefusalText(t *testing.T) {
 	}
 }
 
-// A server's words are no refusal.
-func TestNoRefusal(t *testing.T) {
+// What a server says is no error of the request.
+func TestInvalidResponse(t *testing.T) {
 	transport, attempts := counted(func(*http.Request) (*http.Response, error) {
 		return nil, errors.New(`malformed HTTP response "net/http: invalid header"`)
 	})

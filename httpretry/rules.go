@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +18,7 @@ import (
 // is nil. The package comment says what it is. It does not ask whether the request may be sent twice.
 func Retryable(resp *http.Response, err error) bool {
 	if resp == nil {
-		return !permanent(err) && !refused(err)
+		return !permanent(err) && !invalidRequest(err)
 	}
 	switch resp.Header.Get("X-Should-Retry") {
 	case "true":
@@ -60,8 +59,8 @@ func canceled(req *http.Request) bool {
 	}
 }
 
-// unconnected reports whether err says that no connection could be made, to the server or to its proxy.
-func unconnected(err error) bool {
+// dialFailed reports whether err says that no connection could be made, to the server or to its proxy.
+func dialFailed(err error) bool {
 	var operation *net.OpError
 	return errors.As(err, &operation) && (operation.Op == "dial" || operation.Op == "proxyconnect")
 }
@@ -74,7 +73,7 @@ func permanent(err error) bool {
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return true
 	case errors.As(err, &operation) && operation.Op == "remote error": // a TLS alert
-		return !passing(operation.Err)
+		return !temporary(operation.Err)
 	case errors.As(err, &name) && name.IsNotFound:
 		return true
 	case errors.As(err, new(*net.AddrError)): // an invalid port
@@ -83,15 +82,16 @@ func permanent(err error) bool {
 	return errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// passing reports whether a TLS alert tells of a fault that passes, in the server or on the way.
-func passing(alert error) bool {
+// temporary reports whether a TLS alert tells of a fault that passes, in the server or on the way.
+func temporary(alert error) bool {
 	text := alert.Error()
 	return text == "tls: internal error" || text == "tls: bad record MAC"
 }
 
-// refusals are how the errors begin with which net/http refuses to send a request. They have no type, and a
-// check before the first attempt would miss what Base adds to a request, such as a token with a newline.
-var refusals = []string{
+// invalidRequests are the beginnings of the errors with which net/http refuses to send a request. These
+// errors have no type. To check the request instead would miss what Base adds to it, such as a token that
+// ends in a newline.
+var invalidRequests = []string{
 	"net/http: invalid ", // header, trailer or method
 	"net/http: can't write control character in Request.URL",
 	"unsupported protocol scheme ",
@@ -107,14 +107,16 @@ var refusals = []string{
 	"http2: request header list larger than peer's advertised limit",
 }
 
-// refused reports whether err says that net/http refuses to send the request, whatever the server does.
-func refused(err error) bool {
-	for ; err != nil; err = errors.Unwrap(err) {
+// invalidRequest reports whether err says that net/http refuses to send the request, whatever the server does.
+func invalidRequest(err error) bool {
+	for err != nil {
 		text := err.Error()
-		begins := func(prefix string) bool { return strings.HasPrefix(text, prefix) }
-		if slices.ContainsFunc(refusals, begins) {
-			return true
+		for _, beginning := range invalidRequests {
+			if strings.HasPrefix(text, beginning) {
+				return true
+			}
 		}
+		err = errors.Unwrap(err)
 	}
 	return false
 }
@@ -136,5 +138,5 @@ func statusError(resp *http.Response) error {
 	if resp.Status != "" {
 		return errors.New(resp.Status)
 	}
-	return errors.New(fmt.Sprint(resp.StatusCode, " ", http.StatusText(resp.StatusCode)))
+	return fmt.Errorf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 }
