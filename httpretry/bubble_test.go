@@ -341,6 +341,48 @@ func TestTimeoutError(t *testing.T) {
 	require.Equal(t, []error{timeout, timeout, timeout, timeout}, received)
 }
 
+// The waits of the zero Transport.
+func TestDefaultWaits(t *testing.T) {
+	longest := map[int]time.Duration{}
+	attempt := 0
+	transport := &httpretry.Transport{
+		Base:   baseFunc(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 503}, nil }),
+		Budget: &backoff.Budget{RetryCost: -1},
+		Notify: func(_ *http.Request, _ error, wait time.Duration) {
+			attempt++
+			longest[attempt] = max(longest[attempt], wait)
+		},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for range 500 {
+			attempt = 0
+			_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+			require.NoError(t, err)
+		}
+	})
+	for i, limit := range []time.Duration{500 * time.Millisecond, 750 * time.Millisecond, 1125 * time.Millisecond, 1687500 * time.Microsecond} {
+		require.LessOrEqual(t, longest[i+1], limit)
+		require.Greater(t, longest[i+1], limit*9/10)
+	}
+	require.Len(t, longest, 4)
+}
+
+// The zero Transport gives up when the next wait would end more than 15 minutes after the start.
+func TestDefaultLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := &httpretry.Transport{AttemptTimeout: 10 * time.Minute}
+		attempts := 0
+		transport.Base = baseFunc(func(req *http.Request) (*http.Response, error) {
+			attempts++
+			<-req.Context().Done()
+			return nil, req.Context().Err()
+		})
+		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.Equal(t, 2, attempts)
+	})
+}
+
 func TestCancel(t *testing.T) {
 	errGone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -12,7 +12,7 @@ import (
 // once is the key of a mark in the context of a request that must not be sent again.
 type once struct{}
 
-// Retryable can turn the retries off for one request.
+// Retryable can turn the retries off for one request. Its response then counts as a success, for the budget too.
 func Example_once() {
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -5,8 +5,8 @@
 //	}
 //
 // The client sends a request up to five times, with random waits in between: at first up to half a
-// second, at last up to 1.7 s. A POST is sent again only if the server has done nothing with it. So it
-// depends on the request what is followed by another attempt:
+// second, at last up to 1.7 s. A POST is sent again only if the server has done nothing with it. After
+// which failures there is another attempt depends on the request:
 //
 //   - GET, HEAD, OPTIONS, TRACE, PUT and DELETE: a network error, a status of 408, 429, 500, 502, 503,
 //     504 or 512 to 599 ([backoff.RetryableStatus]), and no response within 30 s
