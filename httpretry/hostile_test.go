@@ -62,49 +62,182 @@ func (s *hostileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.corrupt.Add(1)
 		}
 	}
+
 	select {
 	case <-time.After(pick(0, 0, 0, 0, time.Millisecond, 10*time.Millisecond, 100*time.Millisecond)):
 	case <-r.Context().Done():
 		return
 	}
+	s.setHeader(w.Header(), r.ProtoMajor)
+	s.answer(w, r, id)
+}
+
+// setHeader sets what a client of this package looks at.
+func (s *hostileServer) setHeader(h http.Header, major int) {
 	soon := time.Now().Add(pick(-time.Hour, 0, time.Second, time.Hour)).UTC()
-	h := w.Header()
-	h.Set("Retry-After", pick("", "0", "1", "-1", "soon", "99999999999999999999", soon.Format(time.RFC850), soon.Format(http.TimeFormat)))
+	dates := pick(soon.Format(time.RFC850), soon.Format(http.TimeFormat))
+	h.Set("Retry-After", pick("", "0", "1", "-1", "soon", "99999999999999999999", dates, dates))
 	h.Set("Retry-After-Ms", pick("", "", "", "0.5", "3", "-5", "NaN", "Inf", "1e999", "0x1p60", "\u00a07"))
 	h.Set("X-Should-Retry", pick("", "", "", "true", "false", "perhaps"))
-	if r.ProtoMajor == 1 { // with HTTP/2 it sends GOAWAY, on which net/http has a data race: https://go.dev/issue/41234
+	h["Date"] = pick(nil, []string{"today"}, []string{soon.Format(http.TimeFormat)})
+	if major == 1 { // with HTTP/2 it sends GOAWAY, on which net/http has a data race: https://go.dev/issue/41234
 		h.Set("Connection", pick("", "", "", "", "close"))
 	}
-	h["Date"] = pick(nil, []string{"today"}, []string{soon.Format(http.TimeFormat)})
+}
+
+// answer ends a request in one way or another.
+func (s *hostileServer) answer(w http.ResponseWriter, r *http.Request, id int) {
+	const none, half, noHTTP = 0, 1, 2
 	answer := payload(id)
-	switch status := pick(0, 1, 2, 200, 200, 200, 204, 302, 400, 404, 408, 409, 429, 500, 501, 502, 503, 504, 599, 999); status {
-	case 0: // no answer
+	status := pick(none, half, noHTTP, 200, 200, 200, 204, 302, 400, 404, 408, 409, 429, 500, 501, 502, 503, 504, 599, 999)
+	switch status {
+	case none:
 		panic(http.ErrAbortHandler)
-	case 1: // half an answer
-		h.Set("Content-Length", fmt.Sprint(len(answer)+1))
+	case half:
+		w.Header().Set("Content-Length", fmt.Sprint(len(answer)+1))
 		w.Write(answer[:len(answer)/2])
 		panic(http.ErrAbortHandler)
-	case 2: // no HTTP, or not much of it; with HTTP/2, the end of the connection, now and then
-		if r.ProtoMajor == 2 {
-			if pick(true, false, false, false, false, false, false, false, false, false) {
-				r.Context().Value(connKey{}).(net.Conn).Close()
-			}
-			panic(http.ErrAbortHandler)
-		}
-		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-			io.WriteString(conn, pick("", "HTTP/1.1 503", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "SSH-2.0\r\n", "HTTP/1.1 503 \r\nA"+strings.Repeat("a", 1<<16),
-				strings.Repeat("HTTP/1.1 102 Wait\r\n\r\n", 9), "HTTP/1.1 503 Busy\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"))
-			conn.Close()
-		}
-	case 204:
-		w.WriteHeader(status)
+	case noHTTP:
+		answerNoHTTP(w, r)
+		return
 	case 429:
 		s.seen.Delete(id) // nothing was done
-		w.WriteHeader(status)
+	}
+	w.WriteHeader(status)
+	if status != 204 {
 		w.Write(answer)
+	}
+}
+
+// answerNoHTTP answers with no HTTP, or not much of it; over HTTP/2, with the end of the connection, now and then.
+func answerNoHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 2 {
+		if rand.IntN(8) == 0 {
+			r.Context().Value(connKey{}).(net.Conn).Close()
+		}
+		panic(http.ErrAbortHandler)
+	}
+
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	io.WriteString(conn, pick(
+		"",
+		"HTTP/1.1 503",
+		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+		"SSH-2.0\r\n",
+		"HTTP/1.1 503 \r\nA"+strings.Repeat("a", 1<<16),
+		strings.Repeat("HTTP/1.1 102 Wait\r\n\r\n", 9),
+		"HTTP/1.1 503 Busy\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+	))
+}
+
+// major returns the major version of a protocol such as "HTTP/1.1".
+func major(protocol string) int { return int(protocol[len("HTTP/")] - '0') }
+
+// newHostileServer starts a server that speaks the protocol alone.
+func newHostileServer(protocol string) (*hostileServer, *httptest.Server) {
+	handler := new(hostileServer)
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, conn)
+	}
+	server.Config.Protocols = only(major(protocol))
+	server.Start()
+	return handler, server
+}
+
+// A hostileClient sends what can be repeated and what cannot, and counts what becomes of it.
+type hostileClient struct {
+	http   http.Client
+	url    string
+	parent *counting // of all requests' contexts
+
+	attempts, good, cut, failed, ended atomic.Int64
+	corrupt, late, tooMany             atomic.Int64 // these must stay zero
+}
+
+func newHostileClient(url, protocol string) *hostileClient {
+	c := &hostileClient{url: url, parent: &counting{Context: context.Background(), done: make(chan struct{})}}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		if rand.IntN(4) == 0 {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.http.Transport = &httpretry.Transport{
+		Base: &http.Transport{
+			DialContext:            dial,
+			MaxIdleConnsPerHost:    50,
+			MaxResponseHeaderBytes: 1 << 15,
+			Protocols:              only(major(protocol)),
+		},
+		AttemptTimeout: 30 * time.Millisecond,
+		MaxRetryAfter:  20 * time.Millisecond,
+		Budget:         &backoff.Budget{RetryCost: -1},
+		Policy: func() backoff.BackOff {
+			short := backoff.WithInitialInterval(time.Millisecond)
+			return backoff.WithMaxRetries(backoff.NewExponentialBackOff(short, backoff.WithJitter(backoff.FullJitter)), 4)
+		},
+		Done: func(_ *http.Request, n int, _ error) {
+			c.attempts.Add(int64(n))
+			if n > 5 {
+				c.tooMany.Add(1)
+			}
+		},
+	}
+	return c
+}
+
+// request returns a request with a body, half of the time with a context that soon ends.
+func (c *hostileClient) request(id int) (*http.Request, context.CancelFunc) {
+	var ctx context.Context = c.parent
+	cancel := context.CancelFunc(func() {})
+	if pick(true, false) {
+		ctx, cancel = context.WithTimeout(ctx, pick(time.Millisecond, 20*time.Millisecond, time.Second))
+	}
+
+	sent := payload(rand.IntN(1000))
+	request, _ := http.NewRequestWithContext(ctx, pick("GET", "HEAD", "PUT", "POST", "POST"), c.url, bytes.NewReader(sent))
+	request.Header.Set("X-Id", strconv.Itoa(id))
+	request.Header.Set("X-Sum", fmt.Sprint(crc32.ChecksumIEEE(sent)))
+	if request.Method == "POST" {
+		request.Header.Set(pick("Idempotency-Key", "X-Once"), strconv.Itoa(id))
+	}
+	return request, cancel
+}
+
+func (c *hostileClient) send(t *testing.T, id int, protocol string) {
+	request, cancel := c.request(id)
+	defer cancel()
+	response, err := c.http.Do(request)
+	if err != nil {
+		if ended := request.Context().Err(); ended != nil && errors.Is(err, ended) {
+			c.ended.Add(1)
+		} else {
+			c.failed.Add(1)
+		}
+		if request.Header.Get("X-Once") != "" && errors.Is(err, os.ErrDeadlineExceeded) {
+			c.late.Add(1)
+		}
+		return
+	}
+
+	body, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	require.Equal(t, protocol, response.Proto)
+	none := request.Method == "HEAD" || response.StatusCode == 204
+	switch {
+	case err != nil:
+		c.cut.Add(1)
+	case none && len(body) == 0, bytes.Equal(body, payload(id)):
+		c.good.Add(1)
 	default:
-		w.WriteHeader(status)
-		w.Write(answer)
+		c.corrupt.Add(1)
 	}
 }
 
@@ -117,96 +250,37 @@ func TestHostile(t *testing.T) {
 
 func testHostile(t *testing.T, protocol string) {
 	before := runtime.NumGoroutine()
-	handler := new(hostileServer)
-	server := httptest.NewUnstartedServer(handler)
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		return context.WithValue(ctx, connKey{}, conn)
-	}
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(protocol == "HTTP/1.1")
-	protocols.SetUnencryptedHTTP2(protocol == "HTTP/2.0")
-	server.Config.Protocols = protocols
-	server.Start()
-	base := &http.Transport{MaxIdleConnsPerHost: 50, MaxResponseHeaderBytes: 1 << 15, Protocols: protocols}
-	base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if pick(true, false, false, false) {
-			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
-		}
-		return new(net.Dialer).DialContext(ctx, network, address)
-	}
-	var attempts, ended, failed, cut, good, corrupt, tooMany, late atomic.Int64
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Transport: &httpretry.Transport{
-		Base: base, AttemptTimeout: 30 * time.Millisecond, MaxRetryAfter: 20 * time.Millisecond,
-		Budget: &backoff.Budget{RetryCost: -1},
-		Policy: func() backoff.BackOff {
-			return backoff.WithMaxRetries(backoff.NewExponentialBackOff(backoff.WithInitialInterval(time.Millisecond), backoff.WithJitter(backoff.FullJitter)), 4)
-		},
-		Done: func(_ *http.Request, n int, _ error) {
-			attempts.Add(int64(n))
-			if n > 5 {
-				tooMany.Add(1)
-			}
-		},
-	}}
-	parent := &counting{Context: context.Background(), done: make(chan struct{})}
-	send := func(id int) {
-		var ctx context.Context = parent
-		if pick(true, false) {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, pick(time.Millisecond, 20*time.Millisecond, time.Second))
-			defer cancel()
-		}
-		sent := payload(rand.IntN(1000))
-		request, _ := http.NewRequestWithContext(ctx, pick("GET", "HEAD", "PUT", "POST", "POST"), server.URL, bytes.NewReader(sent))
-		request.Header.Set("X-Id", strconv.Itoa(id))
-		request.Header.Set("X-Sum", fmt.Sprint(crc32.ChecksumIEEE(sent)))
-		if request.Method == "POST" {
-			request.Header.Set(pick("Idempotency-Key", "X-Once"), strconv.Itoa(id))
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				ended.Add(1)
-			} else {
-				failed.Add(1)
-			}
-			if request.Header.Get("X-Once") != "" && errors.Is(err, os.ErrDeadlineExceeded) {
-				late.Add(1)
-			}
-			return
-		}
-		body, err := io.ReadAll(response.Body)
-		response.Body.Close()
-		require.Equal(t, protocol, response.Proto)
-		switch none := request.Method == "HEAD" || response.StatusCode == 204; {
-		case err != nil:
-			cut.Add(1)
-		case none && len(body) == 0, bytes.Equal(body, payload(id)):
-			good.Add(1)
-		default:
-			corrupt.Add(1)
-		}
-	}
+	handler, server := newHostileServer(protocol)
+	client := newHostileClient(server.URL, protocol)
+
 	var ids atomic.Int64
 	var group sync.WaitGroup
 	start := time.Now()
 	for range 50 {
 		group.Go(func() {
-			for time.Since(start) < *hostile || good.Load() == 0 && time.Since(start) < 5*time.Minute { // a busy machine needs longer
-				send(int(ids.Add(1)))
+			longer := func() bool { return client.good.Load() == 0 && time.Since(start) < 5*time.Minute } // if the machine is busy
+			for time.Since(start) < *hostile || longer() {
+				client.send(t, int(ids.Add(1)), protocol)
 			}
 		})
 	}
 	group.Wait()
-	base.CloseIdleConnections()
+	client.http.CloseIdleConnections()
 	server.Close()
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 10*time.Second, 10*time.Millisecond, "goroutines are left") // +1: Eventually's
-	require.Eventually(t, func() bool { return parent.registered.Load() == 0 }, 10*time.Second, 10*time.Millisecond, "contexts are left")
-	t.Logf("%d operations, %d attempts of those that may be repeated, %d requests seen: %d whole answers, %d cut, %d failed, %d ended by their context",
-		ids.Load(), attempts.Load(), handler.requests.Load(), good.Load(), cut.Load(), failed.Load(), ended.Load())
-	t.Logf("corrupted: %d requests, %d answers; sent twice though they must not be: %d; cut off though they must not be: %d; more than five attempts: %d",
-		handler.corrupt.Load(), corrupt.Load(), handler.doubled.Load(), late.Load(), tooMany.Load())
-	require.Zero(t, handler.corrupt.Load()+corrupt.Load()+handler.doubled.Load()+late.Load()+tooMany.Load())
-	require.Positive(t, good.Load())
+
+	nothingLeft := func() bool { return runtime.NumGoroutine() <= before+1 } // +1: Eventually's
+	require.Eventually(t, nothingLeft, 10*time.Second, 10*time.Millisecond, "goroutines are left")
+	allEnded := func() bool { return client.parent.registered.Load() == 0 }
+	require.Eventually(t, allEnded, 10*time.Second, 10*time.Millisecond, "contexts are left")
+
+	t.Logf("%d operations, %d attempts of those that may be repeated, %d requests seen",
+		ids.Load(), client.attempts.Load(), handler.requests.Load())
+	t.Logf("%d whole answers, %d cut, %d failed, %d ended by their context",
+		client.good.Load(), client.cut.Load(), client.failed.Load(), client.ended.Load())
+	require.Zero(t, handler.corrupt.Load(), "corrupted requests")
+	require.Zero(t, client.corrupt.Load(), "corrupted answers")
+	require.Zero(t, handler.doubled.Load(), "sent twice though they must not be")
+	require.Zero(t, client.late.Load(), "cut off though they must not be")
+	require.Zero(t, client.tooMany.Load(), "more than five attempts")
+	require.Positive(t, client.good.Load())
 }
