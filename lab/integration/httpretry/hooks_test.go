@@ -83,9 +83,12 @@ func Example_hooks() {
 	}
 	client := &http.Client{Transport: transport}
 	for _, path := range []string{"/users", "/late", "/down", "/down"} {
-		if response, err := client.Get(server.URL + path); err == nil {
-			response.Body.Close()
+		resp, err := client.Get(server.URL + path)
+		if err != nil {
+			fmt.Println(err)
+			return
 		}
+		resp.Body.Close()
 	}
 
 	var metrics metricdata.ResourceMetrics

@@ -22,25 +22,28 @@ type resends struct{}
 // spans is a base that makes a span of each attempt.
 type spans struct{ tracer trace.Tracer }
 
-func (s spans) RoundTrip(request *http.Request) (*http.Response, error) {
-	ctx, span := s.tracer.Start(request.Context(), request.Method, trace.WithSpanKind(trace.SpanKindClient))
+func (s spans) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, span := s.tracer.Start(req.Context(), req.Method, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
+
 	if sent, ok := ctx.Value(resends{}).(*int); ok {
 		if *sent > 0 { // the first time is no resend
 			span.SetAttributes(attribute.Int("http.request.resend_count", *sent))
 		}
 		*sent++
 	}
-	return http.DefaultTransport.RoundTrip(request.WithContext(ctx))
+	return http.DefaultTransport.RoundTrip(req.WithContext(ctx))
 }
 
 // A span for each attempt, with http.request.resend_count. Redirects count, too, as they should.
 func Example_resendCount() {
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if requests++; requests == 1 {
+		requests++
+		switch requests {
+		case 1:
 			http.Redirect(w, r, "/new", http.StatusFound)
-		} else if requests < 4 {
+		case 2, 3:
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
@@ -54,18 +57,20 @@ func Example_resendCount() {
 			return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
 		},
 	}}
+
 	ctx := context.WithValue(context.Background(), resends{}, new(int))
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	response, err := client.Do(request)
+	resp, err := client.Do(req)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer response.Body.Close()
+	defer resp.Body.Close()
+
 	for _, span := range exporter.GetSpans() {
 		fmt.Print(span.Name)
 		for _, a := range span.Attributes {
