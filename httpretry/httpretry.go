@@ -5,14 +5,14 @@
 //	}
 //
 // The client sends a request up to five times, with random waits in between: at first up to half a
-// second, at last up to 1.7 s. A POST is sent again only if the server has done nothing with it. After
-// which failures there is another attempt depends on the request:
+// second, at last up to 1.7 s. A POST is sent again only if the server has done nothing with it. Which
+// failures are followed by another attempt depends on the request:
 //
 //   - GET, HEAD, OPTIONS, TRACE, PUT and DELETE: a network error, a status of 408, 429, 500, 502, 503,
 //     504 or 512 to 599 ([backoff.RetryableStatus]), and no response within 30 s
 //     ([Transport.AttemptTimeout]).
-//   - POST, PATCH and any other method: status 429, and an error of making the connection. After any
-//     other failure the request is not sent again, and no attempt is cut off, however long it takes.
+//   - POST, PATCH and any other method: status 429, and a failure to connect. After any other failure
+//     the request is not sent again, and no attempt is cut off, however long it takes.
 //   - POST, PATCH and any other method with an Idempotency-Key or X-Idempotency-Key header: the same as
 //     for a GET. The header may be an empty list of values, which net/http does not send:
 //     req.Header["Idempotency-Key"] = nil marks a request as safe to repeat.
