@@ -3,9 +3,14 @@
 package pages_test
 
 import (
+	"fmt"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -47,19 +52,111 @@ var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 // indentation is what a block loses on a page.
 var indentation = regexp.MustCompile(`(?m)^\t+`)
 
-// Each Go block on a page stands word for word in a file that is compiled: an example, a test, or a
-// program.
-func TestPageBlocks(t *testing.T) {
+// A block is Go code on a page that stands in no file that is compiled.
+type block struct {
+	page, code string
+	line       int    // where the code starts
+	rule       string // of the analyzer, if the page says that it reports this code
+}
+
+// blocks returns all such code.
+func blocks(t *testing.T) []block {
 	var compiled strings.Builder
 	for _, source := range files(t, ".go") {
 		compiled.WriteString(indentation.ReplaceAllString(source, ""))
 	}
+
+	named := regexp.MustCompile("\\(rule `(\\w+)`\\)")
+	var all []block
 	for page, text := range files(t, ".md") {
-		for _, block := range goBlock.FindAllStringSubmatch(text, -1) {
-			if !strings.Contains(compiled.String(), "\n"+indentation.ReplaceAllString(block[1], "")) {
-				first, _, _ := strings.Cut(block[1], "\n")
-				t.Errorf("%s: no file that is compiled has the block that starts with %q", page, first)
+		for _, at := range goBlock.FindAllStringSubmatchIndex(text, -1) {
+			before, code, after := strings.TrimSpace(text[:at[0]]), text[at[2]:at[3]], text[at[1]:]
+			if strings.Contains(compiled.String(), "\n"+indentation.ReplaceAllString(code, "")) {
+				continue
 			}
+
+			b := block{page: page, code: code, line: strings.Count(text[:at[2]], "\n") + 1}
+			title := before[strings.LastIndex(before, "\n")+1:]
+			why, _, _ := strings.Cut(after, "✅")
+			rule := named.FindStringSubmatch(why)
+			if strings.HasPrefix(title, "❌") && rule != nil {
+				b.rule = rule[1]
+			}
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+var (
+	declaration = regexp.MustCompile(`(?m)^(?:func|type|var) (\w+)`)
+	assignment  = regexp.MustCompile(`(?m)^(\w+(?:, \w+)*) :=`)
+)
+
+// complete returns a file with the block. If that has no imports of its own, the file has them, and those
+// of the stubs that the block does not declare itself.
+func (b block) complete(stubs string) string {
+	line := fmt.Sprintf("//line %s:%d\n", path.Base(b.page), b.line)
+	if strings.HasPrefix(b.code, "import ") {
+		return "package page\n" + line + b.code
+	}
+
+	declared := map[string]bool{}
+	for _, name := range declaration.FindAllStringSubmatch(b.code, -1) {
+		declared[name[1]] = true
+	}
+	file := ""
+	for _, stub := range strings.Split(stubs, "\n\n") {
+		name := declaration.FindStringSubmatch(stub)
+		if name == nil || !declared[name[1]] {
+			file += stub + "\n\n"
+		}
+	}
+
+	_, err := parser.ParseFile(token.NewFileSet(), "", "package page\n"+b.code, 0)
+	if err == nil {
+		return file + line + b.code
+	}
+
+	// These are statements, which need a function around them. Nothing uses the variables at their end.
+	uses := ""
+	for _, names := range assignment.FindAllStringSubmatch(b.code, -1) {
+		uses += "_ = []any{" + names[1] + "}\n"
+	}
+	return file + "func _() {\n" + line + b.code + uses + "}\n"
+}
+
+// Each Go block on a page stands word for word in a file that is compiled (an example, a test, a program),
+// or it compiles together with testdata/stubs.go. The analyzer reports the mistakes of which the page says
+// so, and nothing else.
+func TestPageBlocks(t *testing.T) {
+	stubs := read(t, "lab/pages/testdata/stubs.go")
+	scratch := t.TempDir()
+	here, err := filepath.Abs("..")
+	require.NoError(t, err)
+	write := func(name, text string) {
+		name = filepath.Join(scratch, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o777))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o666))
+	}
+	write("go.mod", strings.ReplaceAll(read(t, "lab/go.mod"), "=> .", "=> "+here+"/."))
+	write("go.sum", read(t, "lab/go.sum"))
+	all := blocks(t)
+	for i, b := range all {
+		write(fmt.Sprintf("block%d/page.go", i), b.complete(stubs))
+	}
+
+	vet := exec.Command("go", "vet", "-vettool="+build(t, "../vet/backoffvet"), "./...")
+	vet.Dir = scratch
+	vet.Env = append(os.Environ(), "GOWORK=off")
+	output, _ := vet.CombinedOutput() // it fails if it reports anything, as it should
+	for i, b := range all {
+		reports := regexp.MustCompile(fmt.Sprintf(`(?m)^.*\bblock%d\b.*:\d+: .*$`, i)).FindAllString(string(output), -1)
+		switch {
+		case b.rule == "" && len(reports) > 0:
+			t.Errorf("%s: %s", b.page, strings.Join(reports, "\n"))
+		case b.rule != "" && (len(reports) != 1 || !strings.HasSuffix(reports[0], "["+b.rule+"]")):
+			t.Errorf("%s, line %d: the rule %s should report this block once, but there is %q", b.page, b.line, b.rule, reports)
 		}
 	}
 }

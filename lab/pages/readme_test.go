@@ -9,10 +9,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"go/types"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,27 +21,68 @@ import (
 	"example.com/backoff"
 )
 
-// The README's blocks are whole: together they compile with the imports that they use.
-func TestReadmeBlocks(t *testing.T) {
-	source := "package readme\n"
-	for _, block := range goBlock.FindAllStringSubmatch(read(t, "README.md"), -1) {
-		source += block[1]
-	}
-	file, err := parser.ParseFile(token.NewFileSet(), "README.md", source, 0)
-	require.NoError(t, err)
-	imported := []string{"backoff", "context", "errors", "fmt", "http", "sql", "time"}
-	for _, name := range file.Unresolved {
-		if types.Universe.Lookup(name.Name) == nil && !slices.Contains(imported, name.Name) {
-			t.Errorf("a block of README.md uses %s, which none declares", name.Name)
+// These functions are those of pages.
+
+func ping(ctx context.Context, db *sql.DB) error {
+	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
+
+	return backoff.Retry(func() error {
+		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+
+		return db.PingContext(attempt)
+	}, backoff.WithContext(policy, ctx))
+}
+
+func stayConnected(ctx context.Context) error {
+	policy := backoff.WithContext(
+		backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0)),
+		ctx,
+	)
+
+	return backoff.Retry(func() error {
+		start := time.Now()
+		err := listen(ctx) // until the connection is lost
+
+		if time.Since(start) > time.Minute {
+			policy.Reset()
 		}
+		if err == nil {
+			err = errDisconnected // nil would end the loop
+		}
+		return err
+	}, policy)
+}
+
+// The pages have the functions that are tested here.
+func TestPageFunctions(t *testing.T) {
+	here := read(t, "lab/pages/readme_test.go")
+	for name, page := range map[string]string{"ping": "README.md", "stayConnected": "docs/choosing.md"} {
+		function := regexp.MustCompile(`(?ms)^func ` + name + `\(.*?^}\n`).FindString(here)
+		require.True(t, strings.Contains(read(t, page), function), "%s has another %s", page, name)
 	}
 }
 
-// database is a connector to a database that refuses connections at first.
-type database struct{ attempts, refused int }
+var (
+	errRefused      = errors.New("connection refused")
+	errDisconnected = errors.New("disconnected")
 
-func (d *database) Connect(context.Context) (driver.Conn, error) {
-	if d.attempts++; d.attempts <= d.refused {
+	listen func(ctx context.Context) error
+)
+
+// database is a connector to a database that refuses connections at first, or hangs.
+type database struct {
+	attempts, refused int
+	hangs             bool
+}
+
+func (d *database) Connect(ctx context.Context) (driver.Conn, error) {
+	d.attempts++
+	if d.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if d.attempts <= d.refused {
 		return nil, errRefused
 	}
 	return connection{}, nil
@@ -55,22 +94,28 @@ type connection struct{ driver.Conn }
 
 func (connection) Close() error { return nil }
 
-// The README's first example, in ping_test.go, makes five retries, and none after its context has ended.
+// The first example makes up to four attempts of two seconds at most, and none after its context has ended.
 func TestReadmePing(t *testing.T) {
 	for _, test := range []struct {
-		refused, attempts int
-		err               error
+		database database
+		attempts int
+		err      error
+		longest  time.Duration // with the longest waits
 	}{
-		{0, 1, nil},
-		{5, 6, nil},
-		{6, 6, errRefused},
+		{database{}, 1, nil, 0},
+		{database{refused: 3}, 4, nil, 3600 * time.Millisecond},
+		{database{refused: 4}, 4, errRefused, 3600 * time.Millisecond},
+		{database{hangs: true}, 4, context.DeadlineExceeded, 11600 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			d := &database{refused: test.refused}
-			db := sql.OpenDB(d)
+			db := sql.OpenDB(&test.database)
 			defer db.Close()
-			require.Equal(t, test.err, ping(t.Context(), db))
-			require.Equal(t, test.attempts, d.attempts)
+
+			start := time.Now()
+			require.ErrorIs(t, ping(t.Context(), db), test.err)
+			require.Equal(t, test.attempts, test.database.attempts)
+			require.LessOrEqual(t, time.Since(start), test.longest)
+
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			require.ErrorIs(t, ping(ctx, db), context.Canceled)
@@ -80,25 +125,39 @@ func TestReadmePing(t *testing.T) {
 
 // The README shows the first waits of each policy.
 func TestReadmeWaits(t *testing.T) {
-	readme := regexp.MustCompile(` +`).ReplaceAllString(read(t, "README.md"), " ")
+	readme := read(t, "README.md")
 	defaults := backoff.NewExponentialBackOff()
-	lines := []string{fmt.Sprintf("→ … → %.0fs, each ± %.0f %%, for %.0f minutes\n",
-		defaults.MaxInterval.Seconds(), 100*defaults.RandomizationFactor, defaults.MaxElapsedTime.Minutes())}
-	for call, policy := range map[string]backoff.BackOff{
-		"NewExponentialBackOff()": backoff.NewExponentialBackOff(backoff.WithJitter(backoff.NoJitter)),
-		"NewLinearBackOff(1s)":    backoff.NewLinearBackOff(time.Second),
-		"NewConstantBackOff(1s)":  backoff.NewConstantBackOff(time.Second),
+	limits := fmt.Sprintf("up to %.0f s, each ± %.0f %%, for %.0f minutes in all |",
+		defaults.MaxInterval.Seconds(), 100*defaults.RandomizationFactor, defaults.MaxElapsedTime.Minutes())
+	for _, test := range []struct {
+		row    string
+		policy backoff.BackOff
+		limits string
+	}{
+		{"| `NewExponentialBackOff()` | ", backoff.NewExponentialBackOff(backoff.WithJitter(backoff.NoJitter)), limits},
+		{"| `NewLinearBackOff(time.Second)` | ", backoff.NewLinearBackOff(time.Second), "|"},
+		{"| `NewConstantBackOff(time.Second)` | ", backoff.NewConstantBackOff(time.Second), "|"},
 	} {
+		row := test.row
 		for range 3 {
-			call += fmt.Sprintf(" %.2gs →", policy.NextBackOff().Seconds())
+			row += fmt.Sprintf("%.2g s, ", test.policy.NextBackOff().Seconds())
 		}
-		lines = append(lines, call)
+		require.Contains(t, readme, row+"… "+test.limits)
 	}
-	for _, line := range lines {
-		if !strings.Contains(readme, line) {
-			t.Errorf("README.md does not show the waits %q", line)
-		}
+}
+
+// Ten retries take about a minute, and twenty about ten, as docs/choosing.md says.
+func TestChoosingWaits(t *testing.T) {
+	policy := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithJitter(backoff.NoJitter))
+	policy.Reset()
+	var after []time.Duration
+	total := time.Duration(0)
+	for range 20 {
+		total += policy.NextBackOff()
+		after = append(after, total)
 	}
+	require.InDelta(t, time.Minute, after[9], float64(5*time.Second))
+	require.InDelta(t, 10*time.Minute, after[19], float64(15*time.Second))
 }
 
 // The README names each decorator.
@@ -116,92 +175,21 @@ func TestReadmeDecorators(t *testing.T) {
 				continue
 			}
 			found++
-			if !regexp.MustCompile(`\b` + d.Name.Name + `\b`).MatchString(readme) {
-				t.Errorf("README.md does not name %s", d.Name.Name)
-			}
+			require.Regexp(t, `\b`+d.Name.Name+`\b`, readme)
 		}
 	}
 	require.NotZero(t, found)
 }
 
-var (
-	errGivenUp = errors.New("given up")
-	errRefused = errors.New("connection refused")
-)
-
-// outcome is the README's.
-func outcome(err error) string {
-	switch { // limits first: an attempt's own timeout matches DeadlineExceeded too
-	case errors.Is(err, errGivenUp), errors.Is(err, backoff.ErrBudgetExhausted):
-		return "given up"
-	case errors.Is(err, context.Canceled):
-		return "shutdown"
-	case errors.Is(err, context.DeadlineExceeded):
-		return "out of time"
-	}
-	return fmt.Sprint(err) // the operation's error, or nil
-}
-
-// Attempts that time out by themselves are not the loop's deadline, and a shutdown is one whatever the
-// last attempt said.
-func TestReadmeOutcome(t *testing.T) {
-	policy := func(ctx context.Context) backoff.BackOff {
-		b := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 5)
-		return backoff.WithContext(backoff.WithStopCause(b, errGivenUp), ctx)
-	}
-	attempt := func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	for want, end := range map[string]func(context.Context) (context.Context, context.CancelFunc){
-		"given up": context.WithCancel,
-		"out of time": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, 3*time.Second)
-		},
-		"shutdown": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			time.AfterFunc(1500*time.Millisecond, cancel) // perhaps during a wait
-			return ctx, cancel
-		},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := end(t.Context())
-			defer cancel()
-			err := backoff.Retry(func() error { return attempt(ctx) }, policy(ctx))
-			require.Equal(t, want, outcome(err), err)
-		})
-	}
-	empty := backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: -1})
-	require.Equal(t, "given up", outcome(backoff.Retry(func() error { return context.DeadlineExceeded }, empty)))
-	require.Equal(t, "<nil>", outcome(nil))
-	require.Equal(t, "connection refused", outcome(errRefused))
-}
-
-// keepConnected is the README's connection loop.
-func keepConnected(ctx context.Context, connect func(context.Context) error) (err error) {
-	b := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0))
-	policy := backoff.WithContext(b, ctx)
-	for range backoff.Attempts(policy, &err) {
-		start := time.Now()
-		err = connect(ctx) // until the connection ends; nil ends the loop
-		if time.Since(start) > time.Minute {
-			policy.Reset() // it was healthy: start over
-		}
-	}
-	return err
-}
-
-// It starts over after a healthy connection, not after a short one, and goes on for as long as its
-// context.
-func TestReadmeReconnect(t *testing.T) {
+// stayConnected starts over after a healthy connection, not after a short one, and goes on for as long as
+// its context, even if a connection ends without an error.
+func TestChoosingReconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, shutDown := context.WithCancel(t.Context())
 		attempts := 0
 		var ended time.Time
 		var waits []time.Duration
-		err := keepConnected(ctx, func(context.Context) error {
+		listen = func(context.Context) error {
 			if attempts > 0 {
 				waits = append(waits, time.Since(ended))
 			}
@@ -214,10 +202,12 @@ func TestReadmeReconnect(t *testing.T) {
 				time.Sleep(time.Minute) // just not healthy
 			}
 			ended = time.Now()
-			return errRefused
-		})
+			return nil
+		}
+
+		err := stayConnected(ctx)
 		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, errRefused)
+		require.ErrorIs(t, err, errDisconnected)
 		require.Equal(t, 102, attempts)
 		first := func(wait time.Duration) bool { return wait >= 250*time.Millisecond && wait <= 750*time.Millisecond }
 		require.True(t, first(waits[0]), waits[0])

@@ -105,10 +105,3 @@ func TestTransportTimeout(t *testing.T) {
 		time.Sleep(5 * time.Minute) // until the handlers have returned
 	})
 }
-
-// The README's one line for HTTP.
-func TestReadmeTransport(t *testing.T) {
-	client := &http.Client{Transport: &httpretry.Transport{}}
-	_ = client
-	require.Contains(t, read(t, "README.md"), "`client := &http.Client{Transport: &httpretry.Transport{}}`")
-}
