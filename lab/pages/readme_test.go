@@ -160,6 +160,14 @@ func TestChoosingWaits(t *testing.T) {
 	require.InDelta(t, 10*time.Minute, after[19], float64(15*time.Second))
 }
 
+// The README shows what flaky prints.
+func TestReadmeOutput(t *testing.T) {
+	_, after, found := strings.Cut(read(t, "README.md"), "```text\n")
+	require.True(t, found)
+	shown, _, _ := strings.Cut(after, "```")
+	require.Contains(t, read(t, "examples/flaky/testdata/output.txt"), shown)
+}
+
 // The README names each decorator.
 func TestReadmeDecorators(t *testing.T) {
 	readme := read(t, "README.md")
