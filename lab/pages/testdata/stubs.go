@@ -49,13 +49,9 @@ type Order struct{}
 
 type User struct{}
 
-type Server struct{ store orderStore }
+type Server struct{ db *sql.DB }
 
 type Worker struct{ broker }
-
-type orderStore interface {
-	Order(ctx context.Context, id int64) (*Order, error)
-}
 
 type broker interface {
 	deliver(ctx context.Context, msg *Message) error
@@ -87,6 +83,8 @@ func pay(ctx context.Context, amount int64) error { return attempt(ctx) }
 func ping(ctx context.Context, db *sql.DB) error { return attempt(ctx) }
 
 func post(ctx context.Context, event *Event) error { return attempt(ctx) }
+
+func queryOrder(ctx context.Context, conn *sql.Conn, id int64) (*Order, error) { return nil, attempt(ctx) }
 
 func save(ctx context.Context, with ...any) error { return attempt(ctx) }
 
