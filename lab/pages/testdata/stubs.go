@@ -84,7 +84,9 @@ func ping(ctx context.Context, db *sql.DB) error { return attempt(ctx) }
 
 func post(ctx context.Context, event *Event) error { return attempt(ctx) }
 
-func queryOrder(ctx context.Context, conn *sql.Conn, id int64) (*Order, error) { return nil, attempt(ctx) }
+func queryOrder(ctx context.Context, conn *sql.Conn, id int64) (*Order, error) {
+	return nil, attempt(ctx)
+}
 
 func save(ctx context.Context, with ...any) error { return attempt(ctx) }
 
