@@ -39,6 +39,8 @@ var policy backoff.BackOff
 
 var ErrNotFound = errors.New("not found")
 
+var errNoPlace = errors.New("no place")
+
 var errDisconnected = errors.New("disconnected")
 
 type Event struct{}
@@ -49,9 +51,13 @@ type Order struct{}
 
 type User struct{}
 
-type Server struct{ db *sql.DB }
+type Server struct{ store orderStore }
 
 type Worker struct{ broker }
+
+type orderStore interface {
+	Order(ctx context.Context, id int64) (*Order, error)
+}
 
 type broker interface {
 	deliver(ctx context.Context, msg *Message) error
@@ -84,14 +90,12 @@ func ping(ctx context.Context, db *sql.DB) error { return attempt(ctx) }
 
 func post(ctx context.Context, event *Event) error { return attempt(ctx) }
 
-func queryOrder(ctx context.Context, conn *sql.Conn, id int64) (*Order, error) {
-	return nil, attempt(ctx)
-}
-
 func save(ctx context.Context, with ...any) error { return attempt(ctx) }
 
 func send(ctx context.Context, client *http.Client) error { return attempt(ctx) }
 
 func syncFiles(ctx context.Context) error { return attempt(ctx) }
+
+func take(ctx context.Context) (release func(), err error) { return func() {}, attempt(ctx) }
 
 func upload(ctx context.Context, file string) error { return attempt(ctx) }
