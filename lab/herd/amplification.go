@@ -22,8 +22,8 @@ func amplificationStrategies(c config) []strategy {
 	return []strategy{
 		{name: noRetries, policy: noRetry},
 		{name: noBudget, policy: some},
-		{name: withBudget, policy: some, process: budget(0, 0, 0)},
-		{name: cost14, policy: some, process: budget(0, 14, 0)},
+		{name: withBudget, policy: some, process: budget(0, 0, c.refund)},
+		{name: cost14, policy: some, process: budget(0, 14, c.refund)},
 	}
 }
 

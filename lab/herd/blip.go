@@ -12,17 +12,16 @@ import (
 const (
 	serviceRate = 300.0 // requests per second that the service of the blip can do
 	blipAfter   = 5 * time.Minute
-	troubleAt   = 30 * time.Second // when services go down
 )
 
-func blipStrategies(retries int) []strategy {
+func blipStrategies(retries, refund int) []strategy {
 	full := jittered(retries, backoff.FullJitter)
 	return []strategy{
 		{name: noRetries, policy: noRetry},
 		{name: proportional, policy: jittered(retries, backoff.ProportionalJitter)},
 		{name: fullJitter, policy: full},
-		{name: fixed500, policy: full, process: budget(500, 0, 0)},
-		{name: withBudget, policy: full, process: budget(0, 0, 0)},
+		{name: fixed500, policy: full, process: budget(500, 0, refund)},
+		{name: withBudget, policy: full, process: budget(0, 0, refund)},
 	}
 }
 
@@ -42,7 +41,7 @@ func runBlip(c config) blips {
 	for _, load := range c.loads.or(0.7, 0.8, 0.9) {
 		plans = append(plans, c.blip(load))
 	}
-	return c.try(blipStrategies(c.retries), plans...)
+	return c.try(blipStrategies(c.retries, c.refund), plans...)
 }
 
 func (all blips) table(w io.Writer) {
@@ -50,7 +49,7 @@ func (all blips) table(w io.Writer) {
 	fmt.Fprintf(w, "Blip: a service without capacity for %g s, by its load before: when it recovers, and the operations lost\n%s\n\n",
 		first.duration.Seconds(), first.described())
 	above, below := []string{""}, []string{""}
-	strategies := len(blipStrategies(0))
+	strategies := len(blipStrategies(0, 0))
 	for i := 0; i < len(all); i += strategies {
 		above = append(above, "", fmt.Sprintf("%.4g %% load", all[i].load*100))
 		below = append(below, "recovered", "lost")

@@ -17,8 +17,10 @@ import (
 
 func TestCharts(t *testing.T) {
 	for args, words := range map[string][]string{
-		"-scenario outage -clients 30 -after 2m":       {"Service down for 60 s", first20, "% lost, "},
-		"-scenario blip -load 0.3 -after 65s -seeds 2": {"goodput (%)", "30 %", "(default)", "recover"},
+		"-scenario blip -load 0.3 -after 65s -seeds 2":                    {"goodput (%)", "30 %", "(default)", "recover"},
+		"-scenario programs -after 90s -trouble 10s":                      {"down for 10 s", pooled, "nothing is lost; the slowest takes"},
+		"-scenario programs -shape workers -trouble 10s,half":             {"half of the capacity for 2 min", noLimit, "1 min"},
+		"-scenario programs -shape workers -trouble 10s,half -neighbours": {"neighbours", "75", noLimit},
 	} {
 		file := filepath.Join(t.TempDir(), "chart.svg")
 		output(t, args, "-svg", file)

@@ -16,15 +16,17 @@ import (
 type config struct {
 	plan // what the flags set of it is for all plans of the scenario
 
-	scenario, shape                  string
-	clients, processes, capacities   numbers[int]
-	loads, rates                     numbers[float64]
-	runs, seeds, perProcess, retries int
-	size                             int // of batches and pools
-	perSecond                        float64
-	work, interval                   time.Duration
-	csv, long                        bool
-	svg                              string
+	scenario, shape                string
+	clients, processes, capacities numbers[int]
+	loads, rates                   numbers[float64]
+	troubles                       troubles
+	runs, seeds, retries, refund   int
+	size                           int // of batches and pools of workers
+	bound, pool                    int // over all processes
+	perSecond, guess               float64
+	work                           time.Duration
+	csv, neighboursToo             bool
+	svg                            string
 }
 
 // errReported is returned for errors that the flag package has printed already.
@@ -32,8 +34,7 @@ var errReported = errors.New("reported")
 
 // single holds the flags for which a scenario takes one number, and others several.
 var single = map[string]string{
-	"outage": "clients load", "blip": "processes", "programs": "processes load",
-	"rules": "load", "retry-after": "clients",
+	"blip": "processes", "programs": "processes load", "rules": "load",
 }
 
 func parse(args []string, stderr io.Writer) (config, error) {
@@ -46,55 +47,64 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	}
 	flags := c.flags()
 	flags.SetOutput(stderr)
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
 		return c, err
-	} else if err != nil {
+	case err != nil:
 		return c, errReported
-	}
-	if flags.NArg() > 0 {
+	case flags.NArg() > 0:
 		return c, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if c.scenario != "all" && !slices.Contains(names(), c.scenario) {
+	case c.scenario != "all" && !slices.Contains(names(), c.scenario):
 		return c, fmt.Errorf("-scenario %q is not %s or all", c.scenario, strings.Join(names(), ", "))
-	}
-	if shapes[c.shape] == nil {
+	case shapes[c.shape].plan == nil:
 		return c, fmt.Errorf("-shape %q is not %s", c.shape, shapeNames())
+	case shares[c.times] == nil:
+		return c, fmt.Errorf("-times %q is not %s", c.times, strings.Join(slices.Sorted(maps.Keys(shares)), ", "))
+	case c.rate != 0 && c.rate < 1:
+		return c, errors.New("-rate must be at least 1")
+	case min(c.runs, c.seeds, c.servers) < 1 || !(min(c.perSecond, c.guess) > 0) || c.timeout < answerTime:
+		return c, errors.New("-runs, -seeds, -servers, -per-second and -guess must be above zero, and -timeout at least 100ms")
 	}
-	if c.runs < 1 || c.seeds < 1 || c.perProcess < 1 || !(c.perSecond > 0) || c.rate != 0 && c.rate < 1 {
-		return c, errors.New("-runs, -seeds, -per-process and -per-second must be above zero, and -rate at least 1")
-	}
-	var err error
 	flags.Visit(func(f *flag.Flag) {
-		scenarios, _, only := strings.Cut(f.Usage, ": ")
-		switch value := f.Value.String(); {
-		case only && !slices.Contains(strings.Split(scenarios, ", "), c.scenario):
-			err = fmt.Errorf("-%s is for %s, not for -scenario %s", f.Name, scenarios, c.scenario)
-		case strings.HasPrefix(value, "-"):
-			err = fmt.Errorf("-%s %s is below zero", f.Name, value)
-		case !c.sensible(f):
-			err = fmt.Errorf("-%s %s is too large or too small", f.Name, value)
-		case strings.Contains(value, ",") && slices.Contains(strings.Fields(single[c.scenario]), f.Name):
-			err = fmt.Errorf("-%s takes one number for -scenario %s", f.Name, c.scenario)
+		if err == nil {
+			err = c.check(f)
 		}
 	})
 	return c, err
 }
 
+// check reports what is wrong with a flag that is set.
+func (c *config) check(f *flag.Flag) error {
+	scenarios, _, only := strings.Cut(f.Usage, ": ")
+	value := f.Value.String()
+	switch {
+	case only && !slices.Contains(strings.Split(scenarios, ", "), c.scenario):
+		return fmt.Errorf("-%s is for %s, not for -scenario %s", f.Name, scenarios, c.scenario)
+	case strings.HasPrefix(value, "-"):
+		return fmt.Errorf("-%s %s is below zero", f.Name, value)
+	case !c.sensible(f):
+		return fmt.Errorf("-%s %s is too large or too small", f.Name, value)
+	case strings.Contains(value, ",") && slices.Contains(strings.Fields(single[c.scenario]), f.Name):
+		return fmt.Errorf("-%s takes one number for -scenario %s", f.Name, c.scenario)
+	}
+	return nil
+}
+
 // sensible reports whether the value of a flag is neither so large that sums overflow nor so small that time
 // stands still. A simulation may still take long.
 func (c *config) sensible(f *flag.Flag) bool {
-	value, _ := f.Value.(flag.Getter)
-	if value == nil {
+	value, ok := f.Value.(flag.Getter)
+	if !ok {
 		return true // it has been looked at in Set
 	}
 	switch v := value.Get().(type) {
 	case int:
 		return v <= 1_000_000
 	case float64:
-		return v <= 1_000_000 && (f.Name != "failing" || v <= 1)
+		return v <= 1_000_000 && (f.Name != "poison" || v <= 1)
 	case time.Duration:
-		seconds := f.Name == "restart" || f.Name == "duration" && c.scenario != "blip"
-		return v <= 100*time.Hour && (!seconds || v == 0 || v >= time.Second)
+		return v <= 100*time.Hour
 	}
 	return true
 }
@@ -105,59 +115,84 @@ func (c *config) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("herd", flag.ContinueOnError)
 	flags.StringVar(&c.scenario, "scenario", "all", "`which` to simulate ("+strings.Join(names(), ", ")+" or all)")
 	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
-	flags.IntVar(&c.seeds, "seeds", 1, "outage, blip, fleet, rules, programs: `number` of seeds, from -seed on; with more\n"+
-		"than one, figures are ranges")
-
-	flags.StringVar(&c.shape, "shape", "arrivals", "programs: how operations begin: `"+shapeNames()+"`")
-	flags.IntVar(&c.size, "size", 0, "programs: `number` of operations in a batch, or of workers in a pool (default 1000, or as\n"+
-		"many as make the load)")
-	flags.Var(&c.clients, "clients", "contention, outage, retry-after: `numbers` of clients, separated by commas\n"+
-		"(default 10,20,50,100), or the one of the outage (2000) or the retry-after (10000)")
-	flags.IntVar(&c.perProcess, "per-process", 100, "outage: `number` of clients of a process")
-	flags.Var(&c.processes, "processes", "blip, fleet, rules, programs: `numbers` of processes, separated by commas\n"+
-		"(default 1,10,100,300,1000), or of the rules (10,100,1000), or one (10)")
-	flags.DurationVar(&c.restart, "restart", 0, "blip, fleet: after how `long` each process starts anew (default never)")
-	flags.Float64Var(&c.beside, "beside", 0, "blip, programs: `number` of requests per second of each process to another service, which\n"+
-		"succeed, in its budget")
-	flags.Float64Var(&c.perSecond, "per-second", 10, "amplification: `number` of operations in a second")
-	flags.DurationVar(&c.work, "work", 0, "contention: for how `long` a write occupies the row")
-	flags.IntVar(&c.retries, "retries", 3, "amplification, blip, fleet, rules: `number` of retries of an operation")
-	flags.Var(&c.capacities, "capacity", "fleet: `capacities` of each process's budget, separated by commas (default 500,0);\n"+
-		"0 sizes itself")
-	flags.DurationVar(&c.interval, "interval", 0, "retry-after: InitialInterval of some strategies, the first `wait` (default 10s)")
-	flags.Func("queue", "outage, blip, fleet, rules, programs: `fifo` works through the service's queue in order,\n"+
-		"lifo takes the newest first, a duration refuses what would wait for longer, and none\n"+
-		"refuses what the service cannot do now (default none in the outage, else fifo)", c.setQueue)
-	flags.Float64Var(&c.refusal, "refusal", 0.1, "outage, blip, fleet, rules, programs, retry-after: `share` of the work of an answer that\n"+
-		"a refusal takes")
-	flags.Float64Var(&c.rate, "rate", 0, "programs: `number` of requests that the service can do in a second\n"+
-		"(default 30)")
-	flags.Var(&c.loads, "load", "outage, blip, fleet, rules, programs: `loads` before the service is down, as shares of\n"+
-		"what it can do, separated by commas (default 0.7,0.8,0.9 in the blip, 0.6 in the\n"+
-		"programs, else 0.8)")
-	flags.DurationVar(&c.duration, "duration", 0, "outage, blip, fleet, rules, programs: for how `long` the service is down\n"+
-		"(default 1m in the outage, else 10s; in the programs the troubles of the page)")
-	flags.BoolVar(&c.long, "long", false, "programs: ten minutes too, among the troubles of the page; it takes minutes")
-	flags.DurationVar(&c.after, "after", 0, "outage, blip, programs: for how `long` operations begin after it\n"+
-		"(default 30m in the outage, else 5m; in the programs at least 8 outages)")
-	flags.Float64Var(&c.failing, "failing", 0, "outage, blip, programs: `rate` at which attempts fail from the outage on")
-	flags.Var(&c.rates, "rates", "amplification: failure `rates`, separated by commas (default from 0 to 1 in steps of 0.05)")
-	flags.IntVar(&c.runs, "runs", 100, "contention: how many `runs` to take the mean of")
+	flags.IntVar(&c.seeds, "seeds", 1, "blip, fleet, rules, programs: `number` of seeds, from -seed on; with more than one,\n"+
+		"figures are ranges")
 	flags.BoolVar(&c.csv, "csv", false, "contention, fleet: print the results, and nothing else, as clients,time,calls,algorithm, the\n"+
 		"time in ms, or as processes,capacity,load,recovered,goodput, the recovery in seconds, empty\n"+
 		"if it takes more than 300")
-	flags.StringVar(&c.svg, "svg", "", "outage, blip: write a chart over time to this `file`, of the requests or the goodput")
+	flags.StringVar(&c.svg, "svg", "", "blip, programs: write a chart to this `file`: of the goodput, or of the load in one trouble,\n"+
+		"or of several troubles how long the slowest takes, or what the neighbours lose")
+	c.serviceFlags(flags)
+	c.programFlags(flags)
+	c.otherFlags(flags)
 	return flags
 }
 
-func shapeNames() string { return strings.Join(slices.Sorted(maps.Keys(shapes)), ", ") }
+// serviceFlags are about the service, its load and its troubles.
+func (c *config) serviceFlags(flags *flag.FlagSet) {
+	flags.Func("queue", "blip, fleet, rules, programs: `fifo` works through the service's queue in order, a duration\n"+
+		"refuses what would wait for longer, and none refuses what the service cannot do now\n"+
+		"(default fifo)", c.setQueue)
+	flags.Float64Var(&c.refusal, "refusal", 0.1, "blip, fleet, rules, programs: `share` of the work of an answer that a refusal takes")
+	flags.DurationVar(&c.wait, "wait", 0, "programs: for how `long` a service with -queue none asks those that it refuses to wait")
+	flags.IntVar(&c.servers, "servers", 1, "blip, fleet, programs: `number` of requests that the service works on at once, each at an\n"+
+		"equal part of its rate")
+	flags.StringVar(&c.times, "times", "exponential", "blip, fleet, programs: how the work of requests is distributed: `constant`, exponential or\n"+
+		"heavy")
+	flags.Float64Var(&c.rate, "rate", 0, "programs: `number` of requests that the service can do in a second (default 30)")
+	flags.Var(&c.loads, "load", "blip, fleet, rules, programs: `loads` before the trouble, as shares of what the service can do,\n"+
+		"separated by commas (default 0.7,0.8,0.9 in the blip, 0.6 in the programs, else 0.8)")
+	flags.Var(&c.troubles, "trouble", "programs: `troubles`, separated by commas: none, a time without the service, half of the\n"+
+		"capacity, flapping (five seconds down, five up), or a percentage of attempts that fail\n"+
+		"after ten seconds without the service (default 10s,60s,half,flapping,10%,30%)")
+	flags.DurationVar(&c.duration, "duration", 0, "blip, fleet, rules, programs: for how `long` the service is down (default 10s), in the programs\n"+
+		"for how long half and flapping last (default 2m)")
+	flags.DurationVar(&c.after, "after", 0, "blip, programs: for how `long` operations begin after it (default 5m, in the programs at least\n"+
+		"8 times the trouble)")
+	flags.DurationVar(&c.timeout, "timeout", defaultTimeout, "blip, fleet, rules, programs: `timeout` of an attempt")
+}
+
+// programFlags are about the clients of a service.
+func (c *config) programFlags(flags *flag.FlagSet) {
+	flags.StringVar(&c.shape, "shape", "arrivals", "programs: how operations begin: `"+shapeNames()+"`")
+	flags.IntVar(&c.size, "size", 0, "programs: `number` of operations in a batch, of connections (default 1000), or of workers\n"+
+		"(default as many as make the load)")
+	flags.IntVar(&c.bound, "bound", 0, "programs: `number` of operations in progress in all processes, waits included (default half of\n"+
+		"what the service can do within -timeout)")
+	flags.IntVar(&c.pool, "pool", 0, "programs: `number` of attempts in flight in all processes, at least one in each (default as\n"+
+		"-bound)")
+	flags.BoolVar(&c.oneTimeout, "one-timeout", false, "programs: the timeout of an attempt includes its wait for a place in the pool")
+	flags.Float64Var(&c.poison, "poison", 0, "programs: `share` of operations that never succeed; they are not counted")
+	flags.BoolVar(&c.neighboursToo, "neighbours", false, "programs: print what requests of other programs lose: they are 5 % of the load and make no\n"+
+		"retries")
+	flags.Float64Var(&c.guess, "guess", 1, "programs: `times` that first waits take the spare capacity to be")
+	flags.Var(&c.processes, "processes", "blip, fleet, rules, programs: `numbers` of processes, separated by commas\n"+
+		"(default 1,10,100,300,1000), or of the rules (10,100,1000), or one (10)")
+	flags.Float64Var(&c.beside, "beside", 0, "blip, programs: `number` of requests per second of each process to another service, which\n"+
+		"succeed, in its budget")
+	flags.IntVar(&c.retries, "retries", 3, "amplification, blip, fleet, rules: `number` of retries of an operation")
+	flags.Var(&c.capacities, "capacity", "fleet: `capacities` of each process's budget, separated by commas (default 500,0);\n"+
+		"0 sizes itself")
+	flags.IntVar(&c.refund, "refund", 0, "amplification, blip, fleet, programs: SuccessRefund of the `budgets` (default 1)")
+}
+
+// otherFlags are those of scenarios without such a service.
+func (c *config) otherFlags(flags *flag.FlagSet) {
+	flags.Var(&c.clients, "clients", "contention: `numbers` of clients, separated by commas (default 10,20,50,100)")
+	flags.DurationVar(&c.work, "work", 0, "contention: for how `long` a write occupies the row (default 0s)")
+	flags.IntVar(&c.runs, "runs", 100, "contention: how many `runs` to take the mean of")
+	flags.Float64Var(&c.perSecond, "per-second", 10, "amplification: `number` of operations in a second")
+	flags.Var(&c.rates, "rates", "amplification: failure `rates`, separated by commas (default from 0 to 1 in steps of 0.05)")
+}
 
 func (c *config) setQueue(s string) (err error) {
-	named := map[string]time.Duration{"fifo": fifo, "lifo": lifo, "none": noQueue}
-	if c.queue = named[s]; c.queue != 0 {
+	named := map[string]time.Duration{"fifo": fifo, "none": noQueue}
+	c.queue = named[s]
+	if c.queue != 0 {
 		return nil
 	}
-	if c.queue, err = time.ParseDuration(s); err == nil && c.queue <= 0 {
+	c.queue, err = time.ParseDuration(s)
+	if err == nil && c.queue <= 0 {
 		err = errors.New("not above zero")
 	}
 	return err

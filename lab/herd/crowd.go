@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"iter"
-	"math"
 	"math/rand/v2"
 	"time"
 
@@ -11,19 +10,29 @@ import (
 )
 
 // crowd simulates the clients of a service. Each operation is a loop of the library in a coroutine, so
-// that what the loops do with errors, budgets and waits is what they really do. It sends a request,
-// learns how it ended, and either ends itself or waits and sends it again.
+// what the loops do with errors, budgets and waits is what they really do. A loop sends a request, learns
+// how it ended, and either ends or waits and sends it again.
 type crowd struct {
 	simulation
 	strategy
+	plan
 	history
-	random    *rand.Rand
-	processes []decorator
-	last      time.Duration // no operation goes on for longer
-	free      []*operation  // have ended, and wait for the next one
 
-	// serve is called for each request, and returns the time until its client learns the outcome.
-	serve func(*operation) (time.Duration, error)
+	random *rand.Rand
+	fleet  []*process
+	last   time.Duration // no operation goes on for longer
+	idle   []*operation  // have ended, and can be used again
+
+	// serve is called for each request with the time after which its client gives up. It returns the time
+	// until the client knows the outcome.
+	serve func(timeout time.Duration) (time.Duration, error)
+}
+
+// process is one of the processes in which operations begin.
+type process struct {
+	decorate   decorator
+	operations places // of those in progress, their waits included
+	attempts   places // of those in flight
 }
 
 // operation is an operation and its coroutine, which other operations use after it.
@@ -34,11 +43,14 @@ type operation struct {
 	stop   func() // ends the loop as it stands
 	wake   func() // is called by its events
 
-	policy backoff.BackOff
-	err    error // of the last attempt, then of the loop
-	begun  time.Duration
-	event  int    // the number of its next event; others are void
-	then   func() // called at the end, if it is set
+	process  *process
+	policy   backoff.BackOff
+	err      error // of the last attempt, then of the loop
+	arrived  time.Duration
+	event    int  // the number of its next event; others are void
+	inFlight bool // an attempt has a place
+	poison   bool // no attempt succeeds
+	then     func()
 }
 
 const (
@@ -46,20 +58,29 @@ const (
 	ended   time.Duration = -2
 )
 
-// errUnended is the outcome of an attempt that the simulation's end has cut off.
-var errUnended = errors.New("not ended")
+var (
+	errUnended = errors.New("not ended") // the simulation's end has cut off the attempt
+	errNoPlace = errors.New("no place")  // the attempt has waited for a place for as long as its timeout
+)
 
-func newCrowd(s strategy, processes int, seed uint64) *crowd {
-	c := &crowd{strategy: s, random: rand.New(rand.NewPCG(seed, 1)), processes: make([]decorator, processes)}
-	for process := range c.processes {
-		c.restart(process)
+func newCrowd(s strategy, p plan) *crowd {
+	c := &crowd{
+		strategy: s,
+		plan:     p,
+		random:   rand.New(rand.NewPCG(p.seed, 1)),
+		fleet:    make([]*process, p.processes),
 	}
+	for i := range c.fleet {
+		c.fleet[i] = &process{operations: newPlaces(s.operations), attempts: newPlaces(s.attempts)}
+		c.restart(i)
+	}
+	c.serve = c.service()
 	return c
 }
 
-// restart lets a process start anew. Operations that it has begun go on.
+// restart lets a process start with a new budget. Operations that it has begun go on.
 func (c *crowd) restart(process int) {
-	c.processes[process] = c.start(&c.clock, c.random)
+	c.fleet[process].decorate = c.start(&c.clock, c.random)
 }
 
 // arrivals has f called at random times, rate times a second on average, until the end.
@@ -80,51 +101,77 @@ func (c *crowd) arrivals(random *rand.Rand, rate float64, end time.Duration, f f
 }
 
 // wrapped returns a policy for an operation of a process.
-func (c *crowd) wrapped(process int) backoff.BackOff {
-	return c.processes[process](c.policy(&c.clock, c.random))
+func (c *crowd) wrapped(p *process) backoff.BackOff {
+	return p.decorate(c.policy(&c.clock, c.random))
 }
 
-// begin starts an operation now, in a process. It calls then, if that is not nil, at its end.
+// begin lets an operation arrive now in a process, which starts it as soon as it has a place for it. It calls
+// then, if that is not nil, at its end.
 func (c *crowd) begin(process int, then func()) {
-	c.begun.add(c.clock.second(), 1)
-	if len(c.free) == 0 {
-		c.free = append(c.free, c.newOperation())
+	p := c.fleet[process]
+	arrived := c.clock.now
+	poison := c.poison > 0 && c.random.Float64() < c.poison
+	if !poison {
+		c.begun.add(c.clock.second(), 1)
 	}
-	last := len(c.free) - 1
-	op := c.free[last]
-	c.free = c.free[:last]
-	op.policy, op.begun, op.then = c.wrapped(process), c.clock.now, then
-	c.resume(op)
+	start := func() bool {
+		op := c.operation()
+		op.process, op.policy, op.then = p, c.wrapped(p), then
+		op.arrived, op.poison = arrived, poison
+		c.proceed(op)
+		return true
+	}
+	if p.operations.take() {
+		start()
+		return
+	}
+	p.operations.wait(start)
+}
+
+// operation returns an operation that is idle.
+func (c *crowd) operation() *operation {
+	last := len(c.idle) - 1
+	if last < 0 {
+		return c.newOperation()
+	}
+	op := c.idle[last]
+	c.idle = c.idle[:last]
+	return op
 }
 
 func (c *crowd) newOperation() *operation {
 	op := &operation{}
 	op.wake = func() {
-		switch {
-		case op.event != c.current:
-		case c.clock.now > c.last:
+		if op.event != c.current {
+			return
+		}
+		op.event = 0
+		if c.clock.now > c.last {
 			op.stop()
 			c.end(op)
-		default:
-			c.resume(op)
+			return
 		}
+		c.proceed(op)
 	}
-	op.resume, op.stop = iter.Pull(func(yield func(time.Duration) bool) {
-		timer := &simTimer{yield: yield}
-		send := func() error {
-			if !sends(op.policy) {
-				return backoff.Permanent(errRefused) // by the client itself
-			}
-			if !yield(attempt) {
-				return backoff.Permanent(errUnended)
-			}
-			return op.err
-		}
-		for more := true; more; more = yield(ended) {
-			op.err = backoff.RetryNotifyWithTimer(send, op.policy, nil, timer)
-		}
-	})
+	op.resume, op.stop = iter.Pull(op.loops)
 	return op
+}
+
+// loops runs one loop after the other.
+func (op *operation) loops(yield func(time.Duration) bool) {
+	timer := &simTimer{yield: yield}
+	send := func() error {
+		if !sends(op.policy) {
+			return backoff.Permanent(errRefused) // by the client itself
+		}
+		if !yield(attempt) {
+			return backoff.Permanent(errUnended)
+		}
+		return op.err
+	}
+	for more := true; more; more = yield(ended) {
+		op.err = backoff.RetryNotifyWithTimer(send, op.policy, nil, timer)
+	}
 }
 
 // sends reports whether the rule of a policy, if it has one, lets an attempt be made.
@@ -135,7 +182,8 @@ func sends(policy backoff.BackOff) bool {
 
 // succeed makes an operation of a process that succeeds immediately, and is not counted.
 func (c *crowd) succeed(process int) {
-	if policy := c.wrapped(process); sends(policy) {
+	policy := c.wrapped(c.fleet[process])
+	if sends(policy) {
 		_ = backoff.Retry(func() error { return nil }, policy)
 	}
 }
@@ -164,33 +212,86 @@ var fired = func() chan time.Time {
 	return c
 }()
 
-// resume lets the loop of op go on.
-func (c *crowd) resume(op *operation) {
+// proceed lets the loop of op go on.
+func (c *crowd) proceed(op *operation) {
+	if op.inFlight {
+		op.inFlight = false
+		op.process.attempts.release()
+	}
 	wait, _ := op.resume()
 	switch wait {
 	case ended:
 		c.end(op)
-		c.free = append(c.free, op)
-		return
+		c.idle = append(c.idle, op)
 	case attempt:
-		c.requests.add(c.clock.second(), 1)
-		wait, op.err = c.serve(op)
+		c.attempt(op)
+	default:
+		c.wakeAt(c.clock.now+wait, op)
 	}
-	c.push(c.clock.now+wait, op)
 }
 
-// push sets the next event of op.
-func (c *crowd) push(at time.Duration, op *operation) { op.event = c.schedule(at, op.wake) }
-
-func (c *crowd) end(op *operation) {
-	if op.err == nil {
-		c.good.add(c.clock.second(), 1)
-	} else {
-		c.lost++
+// attempt sends a request as soon as there is a place for it. The attempt waits for that no longer than its
+// timeout.
+func (c *crowd) attempt(op *operation) {
+	if op.process.attempts.take() {
+		c.send(op, c.timeout)
+		return
 	}
-	c.slowest = max(c.slowest, min(c.clock.now, c.last)-op.begun)
+	deadline := c.clock.now + c.timeout
+	op.err = errNoPlace
+	c.wakeAt(deadline, op)
+	waiting := op.event
+	op.process.attempts.wait(func() bool {
+		if op.event != waiting {
+			return false
+		}
+		timeout := c.timeout
+		if c.oneTimeout {
+			timeout = deadline - c.clock.now
+		}
+		c.send(op, timeout)
+		return true
+	})
+}
+
+// send sends a request.
+func (c *crowd) send(op *operation, timeout time.Duration) {
+	op.inFlight = true
+	c.requests.add(c.clock.second(), 1)
+	took, err := c.serve(timeout)
+	if err == nil && op.poison {
+		err = errFailed
+	}
+	op.err = err
+	c.wakeAt(c.clock.now+took, op)
+}
+
+// wakeAt sets the next event of op.
+func (c *crowd) wakeAt(at time.Duration, op *operation) { op.event = c.schedule(at, op.wake) }
+
+// end counts an operation that has ended, and gives its place to the next one.
+func (c *crowd) end(op *operation) {
+	now := min(c.clock.now, c.last)
+	if !op.poison {
+		c.slowest = max(c.slowest, now-op.arrived)
+		if op.err == nil {
+			c.good.add(c.clock.second(), 1)
+		}
+	}
 	if op.then != nil {
 		op.then()
+	}
+	if c.clock.now <= c.last {
+		op.process.operations.release()
+	}
+}
+
+// neighbour sends a request of another program, which does not retry.
+func (c *crowd) neighbour() {
+	second := c.clock.second()
+	c.others.add(second, 1)
+	if _, err := c.serve(c.timeout); err != nil {
+		c.othersLost.add(second, 1)
 	}
 }
 
@@ -198,78 +299,7 @@ func (c *crowd) end(op *operation) {
 func (c *crowd) runUntil(end time.Duration) {
 	c.last = end
 	c.run()
-	for _, op := range c.free {
+	for _, op := range c.idle {
 		op.stop()
 	}
 }
-
-// history counts what happens in each second.
-type history struct {
-	begun    counts // operations that begin
-	good     counts // operations that succeed
-	requests counts // that reach the service
-	lost     int    // operations, in all
-	slowest  time.Duration
-	usual    float64 // successes a second in good times, if operations begin only as others end
-}
-
-// goodput returns the operations that succeed in the seconds from first to before end, as a share of
-// those that begin in them.
-func (h *history) goodput(first, end int) float64 {
-	wanted := float64(h.begun.sum(first, end))
-	if h.usual > 0 {
-		wanted = h.usual * float64(end-first)
-	}
-	if wanted == 0 {
-		return 1
-	}
-	return float64(h.good.sum(first, end)) / wanted
-}
-
-// recovery returns how many seconds after back the goodput, averaged over window seconds, is there for
-// good at 90 % or more, until closing, when the last operations begin. It is infinite if it never is.
-func (h *history) recovery(back, closing time.Duration, window int) float64 {
-	first, last := int(back/time.Second), int(closing/time.Second)
-	for second := last - window; second >= first; second-- {
-		if h.goodput(second, second+window) >= 0.9 {
-			continue
-		}
-		if second == last-window {
-			return math.Inf(1)
-		}
-		return float64(second + 1 - first)
-	}
-	return 0
-}
-
-// each returns the requests for each operation.
-func (h *history) each() float64 {
-	return float64(h.requests.total()) / float64(max(1, h.begun.total()))
-}
-
-// lostShare returns the lost operations in per cent of all.
-func (h *history) lostShare() float64 {
-	return float64(h.lost) * 100 / float64(max(1, h.begun.total()))
-}
-
-// counts is a number of events for each stretch of time, all of the same length.
-type counts []int
-
-// add counts n events in stretch i.
-func (c *counts) add(i, n int) {
-	for len(*c) <= i {
-		*c = append(*c, 0)
-	}
-	(*c)[i] += n
-}
-
-// sum returns the events of the stretches from first to before end.
-func (c counts) sum(first, end int) (total int) {
-	for i := first; i < min(end, len(c)); i++ {
-		total += c[i]
-	}
-	return total
-}
-
-// total returns all events.
-func (c counts) total() int { return c.sum(0, len(c)) }

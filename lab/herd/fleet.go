@@ -16,8 +16,11 @@ type fleets struct{ without, rows []trial }
 func runFleet(c config) (all fleets) {
 	var strategies []strategy
 	for _, capacity := range c.capacities.or(500, 0) {
-		process := budget(capacity, 0, 0)
-		strategies = append(strategies, strategy{strconv.Itoa(capacity), jittered(c.retries, backoff.FullJitter), process})
+		strategies = append(strategies, strategy{
+			name:    strconv.Itoa(capacity),
+			policy:  jittered(c.retries, backoff.FullJitter),
+			process: budget(capacity, 0, c.refund),
+		})
 	}
 	var plans []plan
 	for _, load := range c.loads.or(0.8) {
@@ -43,7 +46,7 @@ func (all fleets) cells() [][]string {
 	rows := [][]string{{"processes", "capacity", "load", "recovered", "goodput"}}
 	for _, t := range all.rows {
 		rows = append(rows, []string{strconv.Itoa(t.processes), t.name, fmt.Sprintf("%g", t.load),
-			t.span((*outcome).recovered, seconds, ""), t.span((*outcome).last, decimals(3), "")})
+			t.span((*outcome).recovered, wholeSeconds, ""), t.span((*outcome).lastMinute, decimals(3), "")})
 	}
 	return rows
 }

@@ -1,40 +1,37 @@
-// Herd simulates crowds of clients that retry with this library's policies, and counts the load on
-// their server. Nothing sleeps: time and randomness are simulated, and the same -seed gives the same
-// figures; with -seeds they are ranges over several. Each scenario has a baseline that does not retry. A
-// strategy is named for its policy or its jitter in the library; ProportionalJitter is the default policy.
+// Herd simulates crowds of clients that retry with this library's policies, and counts what they lose and what
+// they do to their service. Time and randomness are simulated: nothing sleeps, and the same -seed gives the same
+// figures. Herd -h lists the flags.
 //
 // # Services
 //
-// A service can do so many requests in a second. After 30 s it goes down for -duration, and then can do as
-// much as before. With -failing, attempts fail at that rate from then on. It has a -queue:
+// A service can do so many requests in a second. After 30 s it gets into trouble: it goes down, has half of
+// its capacity, or goes down and comes back again and again. The work of its requests is exponentially
+// distributed, if -times does not say otherwise. It has a -queue:
 //
-//   - fifo: it works through a queue without limit in order, whether or not clients still wait. While it is
-//     down, it does nothing. An attempt is given up after a second; an answer takes 100 ms besides the
-//     queue. Arrivals and work are exponentially distributed. The model is that of the metastable failure
-//     in Bronson et al., "Metastable Failures in Distributed Systems" (HotOS 2021).
-//   - lifo: the same, but it takes the newest request first.
+//   - fifo: it works through a queue without limit in order, whether or not clients still wait. An answer takes
+//     100 ms besides the queue. The model is that of the metastable failure in Bronson et al., "Metastable
+//     Failures in Distributed Systems" (HotOS 2021).
 //   - a duration: it refuses what would wait for longer. A refusal takes -refusal of the work of an answer.
-//   - none: it evens out peaks over 100 ms (or of ten requests) and refuses the rest, at the same cost.
-//     While it is down, all requests fail immediately. The outcome of a request takes |Normal(100, 20)| ms.
+//   - none: it evens out peaks over 100 ms (or of ten requests) and refuses the rest, at the same cost. While
+//     it is down, all requests fail immediately. The outcome of a request takes |Normal(100, 20)| ms.
 //
-// A service recovers when 90 % of the operations succeed again, for good, over five seconds (20 in the
-// outage and the programs); a batch when all of its operations have. An operation is lost if its policy
-// gives it up, or if it has not ended -after the last operations have begun, or half an hour.
+// A client gives an attempt up after -timeout, which is a second. A service recovers when 90 % of the
+// operations succeed again, for good, over five seconds (20 in the programs). An operation is lost if its
+// policy gives it up, or if it has not ended -after the last operations have arrived.
 //
 // # Scenarios
 //
-// In the blip, operations begin at random times in ten processes, a service for 300 requests/s (fifo) goes
-// down for ten seconds, and a client makes three retries. The fleet
-// is the blip with FullJitter and a budget, by the number of processes and the Capacity of each one's budget,
-// with the goodput in the fifth minute. The rules are the blip with the rules by which other libraries limit
-// their retries, and each in ten processes of 24 operations a second while attempts fail at a rate,
-// independently of each other.
+// In the blip, operations begin at random times in ten processes, a service for 300 requests/s goes down for
+// ten seconds, and a client makes three retries. The fleet is the blip with FullJitter and a budget, by the
+// number of processes and the Capacity of each one's budget, with the goodput in the fifth minute. The rules
+// are the blip with the rules by which other libraries limit their retries, and each in ten processes of 24
+// operations a second while attempts fail at a rate, independently of each other.
 //
-// In the outage, each client begins an operation every 100 s on average, at random, whether or not its
-// earlier ones have ended. A tenth of the clients hold a connection, notice immediately that the service goes
-// down, and begin an operation then.
-//
-// The programs have a -shape: how they begin operations.
+// The programs have a -shape: arrivals begin operations at random times, and tools too, each in a process of
+// its own; workers begin one a second after their last one; a batch begins all with the trouble, and so do
+// connections, which are all lost then, each in a process of its own, beside the requests of others. Of the
+// strategies, those that are bounded have so many operations in progress, waits included, and those that are
+// pooled so many attempts in flight. The time of an operation counts from its arrival.
 //
 // In the contention, clients update one row under optimistic concurrency: each reads the row's version, then
 // writes with that version. A write whose version is stale by the time it ends fails, and its client backs
@@ -44,9 +41,6 @@
 //
 // In the amplification, each attempt of an operation fails with the same probability and is retried without
 // waits. The figures are means over 100,000 operations, after 20,000 in which the budget settles.
-//
-// In the retry-after, all clients send a request at the same moment to a service for 1,000 requests/s, which
-// asks those that it refuses to wait for ten seconds.
 //
 // Herd exits with 0 after success, with 1 if the results cannot be written, and with 2 for bad usage.
 package main
@@ -118,13 +112,11 @@ var scenarios = []struct {
 	run  func(config) result
 }{
 	{"contention", func(c config) result { return runContention(c) }},
-	{"outage", func(c config) result { return runOutage(c) }},
 	{"amplification", func(c config) result { return runAmplification(c) }},
 	{"blip", func(c config) result { return runBlip(c) }},
 	{"fleet", func(c config) result { return runFleet(c) }},
 	{"rules", func(c config) result { return runRules(c) }},
 	{"programs", func(c config) result { return runPrograms(c) }},
-	{"retry-after", func(c config) result { return runRetryAfter(c) }},
 }
 
 func names() (all []string) {

@@ -4,141 +4,250 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strconv"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"example.com/backoff"
 )
 
 const (
-	workerPause = time.Second
-	firstWait   = "first wait 2 N / capacity"
+	workerPause    = time.Second
+	neighbourShare = 0.05 // of the load, if there are neighbours
+	deadLetter     = 10   // retries after which an operation leaves
 )
 
-// shapes are the kinds of programs, by how they begin operations. Each makes a plan its own, and says what
-// it does.
-var shapes = map[string]func(p *plan, size int) string{
-	"arrivals": func(*plan, int) string { return "operations begin at random times" },
-	"pool": func(p *plan, size int) string {
-		p.workers = cmp.Or(size, int(p.demand()*(workerPause+answerTime).Seconds()))
-		p.load = float64(p.workers) / (workerPause + answerTime).Seconds() / p.rate
-		return fmt.Sprintf("%d workers begin an operation each, a second after their last one", p.workers)
-	},
-	"batch": func(p *plan, size int) string {
-		p.atOnce, p.load = cmp.Or(size, 1000), 0
-		return fmt.Sprintf("%d operations begin when the service goes down, and no others", p.atOnce)
-	},
-	"tool": func(p *plan, _ int) string {
-		p.fresh = true
-		return "each operation has a process of its own, at random times"
-	},
+// shape is a kind of program, by how it begins operations.
+type shape struct {
+	// plan makes a plan its own, and returns what the program does.
+	plan       func(p *plan, size int) string
+	strategies func(config, plan) []strategy
 }
 
-// programStrategies returns those for the shape of a plan. The first three are for all.
-func programStrategies(p plan) []strategy {
-	forever := backoff.WithMaxElapsedTime(0)
-	three, small := limited(3, exponential()), budget(5, 0, 0)
-	all := []strategy{
-		{name: noRetries, policy: noRetry},
-		{name: "default", policy: exponential()},
-		{name: awsRule, policy: jittered(2, backoff.FullJitter), process: following(awsStandard)},
-	}
-	switch plain := (strategy{name: noLimit, policy: exponential(forever)}); {
-	case p.fresh:
-		return append(all, strategy{name: "2 retries from 5 s", policy: limited(2, exponential(backoff.WithInitialInterval(5*time.Second)))})
-	case p.workers > 0:
-		return append(all, plain)
-	case p.atOnce > 0:
-		first := time.Duration(2 * float64(p.atOnce) / p.rate * float64(time.Second))
-		longest := backoff.WithMaxInterval(max(backoff.DefaultMaxInterval, first))
-		return append(all, strategy{name: firstWait, policy: exponential(forever, backoff.WithInitialInterval(first), longest)})
-	default:
-		return append(all, strategy{"3 retries " + withBudget, three, budget(0, 0, 0)}, strategy{"3 retries Capacity 5", three, small},
-			plain)
+var shapes = map[string]shape{
+	"arrivals":    {(*plan).arrivals, config.arrivalStrategies},
+	"workers":     {(*plan).workersBegin, config.workerStrategies},
+	"batch":       {(*plan).batch, config.batchStrategies},
+	"connections": {(*plan).connections, config.connectionStrategies},
+	"tool":        {(*plan).tool, config.toolStrategies},
+}
+
+func shapeNames() string { return strings.Join(slices.Sorted(maps.Keys(shapes)), ", ") }
+
+func (p *plan) arrivals(int) string { return "operations begin at random times" }
+
+func (p *plan) workersBegin(size int) string {
+	each := (workerPause + answerTime).Seconds()
+	p.workers = cmp.Or(size, int(p.demand()*each))
+	p.load = float64(p.workers) / each / p.rate
+	return fmt.Sprintf("%d workers begin an operation each, a second after their last one", p.workers)
+}
+
+func (p *plan) batch(size int) string {
+	p.atOnce = cmp.Or(size, 1000)
+	p.load = 0
+	return fmt.Sprintf("%d operations begin with the trouble, and no others", p.atOnce)
+}
+
+func (p *plan) connections(size int) string {
+	p.atOnce = cmp.Or(size, 1000)
+	p.processes = p.atOnce
+	p.neighbours = p.demand()
+	p.load = 0
+	return fmt.Sprintf("%d clients lose their connections with the trouble, beside requests of others", p.atOnce)
+}
+
+func (p *plan) tool(int) string {
+	p.fresh = true
+	return "each operation has a process of its own, at random times"
+}
+
+// The policies of several shapes.
+var (
+	forever     = exponential(backoff.WithMaxElapsedTime(0))
+	threeTimes  = limited(3, exponential())
+	noRetrying  = strategy{name: noRetries, policy: noRetry}
+	byDefault   = strategy{name: defaults, policy: exponential()}
+	unlimited   = strategy{name: noLimit, policy: forever}
+	twoFromFive = strategy{name: twoLate, policy: limited(2, exponential(backoff.WithInitialInterval(5*time.Second)))}
+)
+
+func (c config) arrivalStrategies(p plan) []strategy {
+	pool := c.poolSize(p)
+	own := budget(0, 0, c.refund)
+	small := budget(5, 0, c.refund)
+	return append([]strategy{
+		noRetrying,
+		{name: three, policy: threeTimes},
+		{name: threeBudget, policy: threeTimes, process: own},
+		{name: threeSmall, policy: threeTimes, process: small},
+		{name: threePooled, policy: threeTimes, attempts: pool},
+		{name: threeBoth, policy: threeTimes, process: own, attempts: pool},
+		byDefault,
+		{name: pooled, policy: exponential(), attempts: pool},
+		unlimited,
+	}, c.boundedStrategies(p)...)
+}
+
+func (c config) workerStrategies(p plan) []strategy {
+	return []strategy{
+		noRetrying,
+		{name: threeBudget, policy: threeTimes, process: budget(0, 0, c.refund)},
+		byDefault,
+		{name: pooled, policy: exponential(), attempts: c.poolSize(p)},
+		unlimited,
 	}
 }
+
+func (c config) batchStrategies(p plan) []strategy {
+	first := c.reconnectWait(p)
+	return append([]strategy{
+		noRetrying,
+		twoFromFive,
+		byDefault,
+		{name: pooled, policy: exponential(), attempts: c.poolSize(p)},
+		unlimited,
+		{name: firstWait, policy: waitingFirst(first, 4*first)},
+	}, c.boundedStrategies(p)...)
+}
+
+func (c config) connectionStrategies(p plan) []strategy {
+	first := c.reconnectWait(p)
+	return []strategy{
+		byDefault,
+		unlimited,
+		{name: firstWait, policy: waitingFirst(first, 4*first)},
+		{name: sameWait, policy: waitingFirst(first, first)},
+	}
+}
+
+func (c config) toolStrategies(plan) []strategy {
+	return []strategy{noRetrying, twoFromFive, {name: three, policy: threeTimes}, byDefault}
+}
+
+// boundedStrategies go on without a limit of time, or for ten retries. Where one operation in each process
+// is more than the bound, the first wait spreads the processes.
+func (c config) boundedStrategies(p plan) []strategy {
+	bound := cmp.Or(c.bound, halfOfTimeout(p))
+	policy := forever
+	if p.processes > bound {
+		first := seconds(2 * float64(p.processes) / p.rate)
+		policy = waitingFirst(first, max(4*first, backoff.DefaultMaxInterval))
+	}
+	places := p.perProcess(bound)
+	return []strategy{
+		{name: bounded, policy: policy, operations: places},
+		{name: boundedTen, policy: limited(deadLetter, policy), operations: places},
+	}
+}
+
+// halfOfTimeout returns half of what a service can do within the timeout of an attempt.
+func halfOfTimeout(p plan) int { return max(1, int(p.rate*p.timeout.Seconds()/2)) }
+
+// poolSize returns the attempts that each process can have in flight.
+func (c config) poolSize(p plan) int { return p.perProcess(cmp.Or(c.pool, halfOfTimeout(p))) }
+
+// reconnectWait returns 2 N / spare capacity, with the spare capacity that somebody has guessed.
+func (c config) reconnectWait(p plan) time.Duration {
+	spare := (p.rate - p.neighbours) * c.guess
+	return seconds(2 * float64(p.atOnce) / spare)
+}
+
+// waitingFirst is the plain policy from a first wait to a longest one, without a limit of time.
+func waitingFirst(first, longest time.Duration) policyFunc {
+	return exponential(
+		backoff.WithMaxElapsedTime(0),
+		backoff.WithInitialInterval(first),
+		backoff.WithMaxInterval(longest),
+	)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // programs are what programs come to: in each trouble all strategies, then in the next one.
 type programs struct {
 	title      string
 	strategies int
 	trials     []trial
+	neighbours bool // are what the results are about
 }
 
-// troubles are what programs get into: what the flags say, or those in the tables of the page.
-func (c config) troubles() []plan {
-	p := c.plan
-	p.processes, p.load, p.queue = c.processes.or(10)[0], c.loads.or(0.6)[0], cmp.Or(p.queue, fifo)
-	p.rate, p.from, p.window = cmp.Or(p.rate, 30), troubleAt, 20
-	if p.duration > 0 || p.failing > 0 || c.scenario == "all" {
-		p.duration = cmp.Or(p.duration, 10*time.Second)
-		return []plan{p}
-	}
+func runPrograms(c config) programs {
+	all := programs{neighbours: c.neighboursToo}
 	var plans []plan
-	for _, t := range []plan{{duration: 10}, {duration: 60}, {duration: 600}, {duration: 10, failing: 0.1}, {duration: 10, failing: 0.3}} {
-		if p.duration, p.failing = t.duration*time.Second, t.failing; c.long || t.duration < 600 {
-			plans = append(plans, p)
+	for _, t := range c.programTroubles() {
+		p := c.plan
+		p.trouble = t
+		p.processes, p.load = c.processes.or(10)[0], c.loads.or(0.6)[0]
+		p.rate, p.queue = cmp.Or(p.rate, 30), cmp.Or(p.queue, fifo)
+		p.from, p.window = troubleAt, 20
+		p.after = cmp.Or(p.after, max(blipAfter, 8*p.duration))
+		all.title = shapes[c.shape].plan(&p, c.size)
+		if c.neighboursToo {
+			p.neighbours += neighbourShare * p.demand()
+			p.load *= 1 - neighbourShare
+		}
+		plans = append(plans, p)
+	}
+	strategies := shapes[c.shape].strategies(c, plans[0])
+	all.strategies = len(strategies)
+	all.trials = c.try(strategies, plans...)
+	return all
+}
+
+// programTroubles returns the troubles that the flags say, or those of the pages.
+func (c config) programTroubles() troubles {
+	all := slices.Clone(c.troubles)
+	if all == nil {
+		all = slices.Clone(usualTroubles)
+	}
+	if c.scenario == "all" {
+		all = all[:1]
+	}
+	for i, t := range all {
+		if c.duration > 0 && (t.left > 0 || t.flaps) {
+			all[i].duration = c.duration
 		}
 	}
-	return plans
-}
-
-func runPrograms(c config) (all programs) {
-	plans := c.troubles()
-	for i := range plans {
-		p := &plans[i]
-		p.after = cmp.Or(p.after, max(blipAfter, 8*p.duration))
-		all.title = shapes[c.shape](p, c.size)
-	}
-	strategies := programStrategies(plans[0])
-	all.strategies, all.trials = len(strategies), c.try(strategies, plans...)
 	return all
 }
 
 func (all programs) table(w io.Writer) {
 	p := all.trials[0].plan
-	fmt.Fprintf(w, "Programs: %s; %d processes, %g requests/s at most, %.4g %% load\n%s\n", all.title, p.processes, p.rate, p.load*100, p.described())
-	if len(all.trials) > all.strategies {
-		fmt.Fprint(w, "Down for so long, or for 10 s and failing at that rate from then on: the operations that are lost, or the slowest\n\n")
-		head := []string{""}
-		for i := 0; i < len(all.trials); i += all.strategies {
-			head = append(head, all.trials[i].trouble())
-		}
-		writeStrategies(w, [][]string{head}, all.strategies, all.trials, func(t trial) []string { return []string{t.harm()} })
-		return
+	fmt.Fprintf(w, "Programs: %s; %d processes, %g requests/s at most, %.4g %% load, attempts of %s\n%s\n",
+		all.title, p.processes, p.rate, p.load*100, spoken(p.timeout), p.described())
+	switch {
+	case all.neighbours:
+		fmt.Fprint(w, "The requests of other programs that are lost, while the trouble lasts / after it\n\n")
+		all.byTrouble(w, trial.neighbourHarm)
+	case len(all.trials) > all.strategies:
+		fmt.Fprint(w, "By trouble: the operations that are lost or, if none is, the slowest one\n\n")
+		all.byTrouble(w, trial.harm)
+	default:
+		fmt.Fprintf(w, "Trouble: %s, and %s after it\n\n", p.trouble.described(), spoken(p.after))
+		all.inDetail(w)
 	}
-	fmt.Fprintf(w, "Down for %v, and %v after it; from then on %g %% of attempts fail\n\n", p.duration, p.after, p.failing*100)
-	head := [][]string{
-		{"", "calls", "recovered", "", "slowest", "calls"},
-		{"", "while down", "after", "lost", "operation", "for each"},
+}
+
+// byTrouble writes a column for each trouble.
+func (all programs) byTrouble(w io.Writer, cell func(trial) string) {
+	head := []string{""}
+	for i := 0; i < len(all.trials); i += all.strategies {
+		head = append(head, all.trials[i].trouble.name())
 	}
-	writeStrategies(w, head, all.strategies, all.trials, func(t trial) []string {
-		down := t.span((*outcome).down, func(v float64) string { return strconv.Itoa(int(v)) }, "")
-		return []string{down, t.recovered(), t.lost(), t.slowest(), t.each()}
+	writeStrategies(w, [][]string{head}, all.strategies, all.trials, func(t trial) []string {
+		return []string{cell(t)}
 	})
 }
 
-// trouble names what a plan gets into.
-func (p plan) trouble() string {
-	if p.failing > 0 {
-		return fmt.Sprintf("%g %%", p.failing*100)
+// inDetail writes more columns about one trouble.
+func (all programs) inDetail(w io.Writer) {
+	head := [][]string{
+		{"", "worst", "recovered", "", "slowest", "calls"},
+		{"", "second", "after", "lost", "operation", "for each"},
 	}
-	return fmt.Sprintf("%g s", p.duration.Seconds())
-}
-
-// harm returns the share of the operations that are lost or, if none are, how long the slowest takes.
-func (t trial) harm() string {
-	lost, slowest := 0.0, 0.0
-	for _, o := range t.outcomes {
-		lost, slowest = max(lost, o.lostShare()), max(slowest, o.history.slowest.Seconds())
-	}
-	switch {
-	case lost >= 9.95:
-		return t.span(func(o *outcome) float64 { return o.lostShare() }, decimals(0), " %")
-	case lost >= 0.05:
-		return t.lost()
-	case slowest >= 300:
-		return t.span(func(o *outcome) float64 { return o.history.slowest.Minutes() }, decimals(0), " min")
-	}
-	return t.span(func(o *outcome) float64 { return o.history.slowest.Seconds() }, decimals(0), " s")
+	writeStrategies(w, head, all.strategies, all.trials, func(t trial) []string {
+		return []string{t.span((*outcome).worst, decimals(0), ""), t.recovered(), t.lost(), t.slowest(), t.each()}
+	})
 }

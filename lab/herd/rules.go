@@ -215,11 +215,11 @@ func (s *sliding) sum() int {
 func ruleStrategies(retries int) []strategy {
 	policy, two := jittered(retries, backoff.FullJitter), jittered(2, backoff.FullJitter)
 	follow := func(name string, policy policyFunc, newRule func(*simClock, *rand.Rand) rule) strategy {
-		return strategy{name, policy, following(newRule)}
+		return strategy{name: name, policy: policy, process: following(newRule)}
 	}
 	return []strategy{
 		{name: noRetries, policy: noRetry},
-		follow(awsRule, two, awsStandard),
+		follow("AWS standard", two, awsStandard),
 		follow("AWS announced", two, awsAnnounced),
 		follow("gRPC ratio 0.1", policy, func(*simClock, *rand.Rand) rule { return grpc(0.1) }),
 		follow("gRPC ratio 1", policy, func(*simClock, *rand.Rand) rule { return grpc(1) }),
@@ -268,7 +268,7 @@ func (all rules) table(w io.Writer) {
 	head := []string{""}
 	for i := 0; i < len(all.trials); i += all.strategies {
 		if t := all.trials[i]; t.failing > 0 {
-			head = append(head, t.trouble())
+			head = append(head, t.trouble.name())
 		} else {
 			head = append(head, strconv.Itoa(t.processes))
 		}

@@ -3,24 +3,26 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"example.com/backoff"
 )
 
-// The parameters of every service. The package comment says where they come from.
+// The parameters of every service.
 const (
-	answerTime    = 100 * time.Millisecond // besides the queue
-	answerTimeout = time.Second
-	smoothing     = 100 * time.Millisecond
-	minBurst      = 10 // requests that a service without a queue evens out, however low its capacity
+	answerTime     = 100 * time.Millisecond // besides the queue
+	defaultTimeout = time.Second            // of attempts
+	smoothing      = 100 * time.Millisecond
+	minBurst       = 10  // requests that a service without a queue evens out, however low its capacity
+	heavyTail      = 1.5 // the deviation of the logarithm of heavy-tailed work
 )
 
 // What a queue may be, besides a limit of time.
 const (
 	fifo time.Duration = -1 - iota
-	lifo
 	noQueue
 )
 
@@ -31,16 +33,21 @@ var (
 	errFailed  = errors.New("failed")
 )
 
-// service returns the service of a trial, as a crowd wants it.
-func (o *outcome) service(c *crowd) func(*operation) (time.Duration, error) {
-	work := func() time.Duration { return time.Duration(c.random.ExpFloat64() / o.rate * float64(time.Second)) }
-	switch o.queue {
-	case noQueue:
-		return o.refuses(c)
-	case lifo:
-		return o.newestFirst(c, work)
+// shares are the distributions of the work of a request, with a mean of 1.
+var shares = map[string]func(*rand.Rand) float64{
+	"constant":    func(*rand.Rand) float64 { return 1 },
+	"exponential": func(random *rand.Rand) float64 { return random.ExpFloat64() },
+	"heavy": func(random *rand.Rand) float64 {
+		return math.Exp(heavyTail*random.NormFloat64() - heavyTail*heavyTail/2)
+	},
+}
+
+// service returns the service of a crowd.
+func (c *crowd) service() func(time.Duration) (time.Duration, error) {
+	if c.queue == noQueue {
+		return c.refuses()
 	}
-	return o.oldestFirst(c, work)
+	return c.inOrder()
 }
 
 // described says what the service does.
@@ -48,8 +55,6 @@ func (p plan) described() string {
 	switch p.queue {
 	case noQueue:
 		return fmt.Sprintf("The service refuses what it cannot do; a refusal takes %g of the work of an answer.", p.refusal)
-	case lifo:
-		return "The service takes the newest request first."
 	case fifo:
 		return "The service works through its queue in order, abandoned requests included."
 	}
@@ -57,95 +62,60 @@ func (p plan) described() string {
 }
 
 // answer returns what an answered request comes to.
-func (o *outcome) answer(c *crowd) error {
-	if o.failing > 0 && c.clock.now >= o.from && c.random.Float64() < o.failing {
+func (c *crowd) answer() error {
+	if c.failing > 0 && c.clock.now >= c.from && c.random.Float64() < c.failing {
 		return errFailed
 	}
 	return nil
 }
 
-// done returns when the service has done work that it begins now or after it was down.
-func (o *outcome) done(now, work time.Duration) time.Duration {
-	if now >= o.from && now < o.back() {
-		now = o.back()
-	}
-	if now < o.from && now+work > o.from {
-		work += o.duration
-	}
-	return now + work
-}
-
-// oldestFirst is a service that works through its queue in order, whether or not the client still
-// waits. So it is known at once when it will have done a request.
-func (o *outcome) oldestFirst(c *crowd, work func() time.Duration) func(*operation) (time.Duration, error) {
-	var idle time.Duration // when all that is in the queue is done
-	return func(*operation) (time.Duration, error) {
-		if o.queue > 0 && idle-c.clock.now > o.queue {
-			idle += time.Duration(o.refusal * float64(work()))
+// inOrder is a service that works through its queue in order, whether or not the client still waits. So it is
+// known immediately when it will have done a request.
+func (c *crowd) inOrder() func(time.Duration) (time.Duration, error) {
+	share := shares[c.times]
+	each := float64(time.Second) / c.rate * float64(c.servers)
+	idle := make([]time.Duration, c.servers) // when each server is done with all that it has
+	return func(timeout time.Duration) (time.Duration, error) {
+		now := c.clock.now
+		next := slices.Index(idle, slices.Min(idle))
+		work := time.Duration(share(c.random) * each)
+		if c.queue > 0 && idle[next]-now > c.queue {
+			idle[next] += time.Duration(c.refusal * float64(work))
 			return answerTime, errRefused
 		}
-		idle = o.done(max(idle, c.clock.now), work())
-		if took := idle + answerTime - c.clock.now; took <= answerTimeout {
-			return took, o.answer(c)
+		idle[next] = c.done(max(idle[next], now), work)
+		took := idle[next] + answerTime - now
+		if took > timeout {
+			return timeout, errTimeout
 		}
-		return answerTimeout, errTimeout
-	}
-}
-
-// newestFirst is a service that takes what has come last.
-func (o *outcome) newestFirst(c *crowd, work func() time.Duration) func(*operation) (time.Duration, error) {
-	type request struct {
-		op       *operation
-		at, work time.Duration
-	}
-	var waiting []request
-	busy := false
-	var next func()
-	next = func() {
-		busy = len(waiting) > 0
-		if !busy {
-			return
-		}
-		r := waiting[len(waiting)-1]
-		waiting = waiting[:len(waiting)-1]
-		c.schedule(o.done(c.clock.now, r.work), func() {
-			if answered := c.clock.now + answerTime; answered < r.at+answerTimeout {
-				r.op.err = o.answer(c)
-				c.push(answered, r.op)
-			}
-			next()
-		})
-	}
-	return func(op *operation) (time.Duration, error) {
-		waiting = append(waiting, request{op, c.clock.now, work()})
-		if !busy {
-			next()
-		}
-		return answerTimeout, errTimeout // unless the answer comes before
+		return took, c.answer()
 	}
 }
 
 // refuses is a service without a queue.
-func (o *outcome) refuses(c *crowd) func(*operation) (time.Duration, error) {
+func (c *crowd) refuses() func(time.Duration) (time.Duration, error) {
 	refused := errRefused
-	if o.wait > 0 {
-		refused = backoff.RetryAfter(errRefused, o.wait)
+	if c.wait > 0 {
+		refused = backoff.RetryAfter(errRefused, c.wait)
 	}
-	burst := max(minBurst, o.rate*smoothing.Seconds())
-	spare, last := burst, time.Duration(0) // spare is below zero after many refusals
-	return func(*operation) (time.Duration, error) {
-		spare = min(burst, spare+o.rate*(c.clock.now-last).Seconds())
-		last = c.clock.now
+	burst := max(minBurst, c.rate*smoothing.Seconds())
+	spare := burst // is below zero after many refusals
+	last := time.Duration(0)
+	return func(time.Duration) (time.Duration, error) {
+		now := c.clock.now
+		share, _ := c.capacity(now)
+		spare = min(burst, spare+c.rate*share*(now-last).Seconds())
+		last = now
 		took := normal(c.random, answerTime, answerTime/5)
 		switch {
-		case c.clock.now >= o.from && c.clock.now < o.back():
+		case share == 0:
 			return took, errDown
 		case spare < 1:
-			spare = max(-burst, spare-o.refusal)
+			spare = max(-burst, spare-c.refusal)
 			return took, refused
 		}
 		spare--
-		return took, o.answer(c)
+		return took, c.answer()
 	}
 }
 

@@ -10,6 +10,19 @@ import (
 // has one.
 const (
 	noRetries    = "no retries"
+	defaults     = "default"
+	noLimit      = "no limit of time"
+	bounded      = "bounded"
+	boundedTen   = "bounded, 10 retries"
+	pooled       = "pooled"
+	three        = "3 retries"
+	threeBudget  = "3 retries, budget"
+	threeSmall   = "3 retries, Capacity 5"
+	threePooled  = "3 retries, pooled"
+	threeBoth    = "3 retries, budget, pooled"
+	twoLate      = "2 retries from 5 s"
+	firstWait    = "first wait 2 N / spare"
+	sameWait     = "no room to grow"
 	zeroBackOff  = "ZeroBackOff"
 	proportional = "ProportionalJitter" // that of the library's default policy
 	fullJitter   = "FullJitter"
@@ -17,23 +30,26 @@ const (
 	fixed500     = "Capacity 500"
 	cost14       = "RetryCost 14"
 	noBudget     = "no budget"
-	first20      = "InitialInterval 20 s"
-	noLimit      = "no limit of time"
-	awsRule      = "AWS standard"
 )
 
 // colours holds the colour of each strategy in charts, by its name in their style.
 var colours = map[string]string{
-	noRetries: "grey", proportional: "orange", fullJitter: "green", withBudget: "olive", fixed500: "red", first20: "blue",
+	noRetries: "grey", defaults: "orange", noLimit: "red", bounded: "teal", pooled: "green", threeBudget: "olive",
+	twoLate: "purple", firstWait: "teal", sameWait: "red", proportional: "orange", withBudget: "olive", fixed500: "blue",
 }
 
 // strategy is a way to retry.
 type strategy struct {
 	name   string
 	policy policyFunc
+
 	// process returns what the operations of a process share, and puts around their policies. Nil
 	// means nothing.
 	process processFunc
+
+	// What a process can have at a time. Zero means that it has no limit.
+	operations int // in progress, their waits included; others wait in order until they begin
+	attempts   int // in flight, as by a pool of connections
 }
 
 // start starts a process.

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"math"
+	"time"
+)
+
+// history counts what happens in each second.
+type history struct {
+	begun      counts // operations that arrive
+	good       counts // operations that succeed
+	requests   counts // that reach the service
+	others     counts // requests of other programs
+	othersLost counts // and those that fail, by the second in which they were sent
+	slowest    time.Duration
+	usual      float64 // successes a second in good times, if operations begin only as others end
+}
+
+// lost returns the operations that have not succeeded.
+func (h *history) lost() int { return h.begun.total() - h.good.total() }
+
+// lostShare returns the lost operations in per cent of all.
+func (h *history) lostShare() float64 {
+	return float64(h.lost()) * 100 / float64(max(1, h.begun.total()))
+}
+
+// othersShare returns the lost requests of other programs in per cent, of those sent from a time to before
+// another.
+func (h *history) othersShare(from, to time.Duration) float64 {
+	first, end := int(from/time.Second), int(to/time.Second)
+	return float64(h.othersLost.sum(first, end)) * 100 / float64(max(1, h.others.sum(first, end)))
+}
+
+// longest returns the seconds that the slowest operation took.
+func (h *history) longest() float64 { return h.slowest.Seconds() }
+
+// each returns the requests for each operation.
+func (h *history) each() float64 {
+	return float64(h.requests.total()) / float64(max(1, h.begun.total()))
+}
+
+// goodput returns the operations that succeed in the seconds from first to before end, as a share of
+// those that begin in them.
+func (h *history) goodput(first, end int) float64 {
+	wanted := float64(h.begun.sum(first, end))
+	if h.usual > 0 {
+		wanted = h.usual * float64(end-first)
+	}
+	if wanted == 0 {
+		return 1
+	}
+	return float64(h.good.sum(first, end)) / wanted
+}
+
+// recovery returns how many seconds after back the goodput, averaged over window seconds, is there for
+// good at 90 % or more, until closing, when the last operations begin. It is infinite if it never is.
+func (h *history) recovery(back, closing time.Duration, window int) float64 {
+	first, last := int(back/time.Second), int(closing/time.Second)
+	for second := last - window; second >= first; second-- {
+		if h.goodput(second, second+window) >= 0.9 {
+			continue
+		}
+		if second == last-window {
+			return math.Inf(1)
+		}
+		return float64(second + 1 - first)
+	}
+	return 0
+}
+
+// counts is a number of events for each second.
+type counts []int
+
+// add counts n events in a second.
+func (c *counts) add(second, n int) {
+	for len(*c) <= second {
+		*c = append(*c, 0)
+	}
+	(*c)[second] += n
+}
+
+// sum returns the events of the seconds from first to before end.
+func (c counts) sum(first, end int) int {
+	total := 0
+	for i := first; i < min(end, len(c)); i++ {
+		total += c[i]
+	}
+	return total
+}
+
+// total returns all events.
+func (c counts) total() int { return c.sum(0, len(c)) }

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// trial is a strategy and a plan, with its outcomes by seed.
+type trial struct {
+	strategy
+	plan
+	outcomes []*outcome
+}
+
+// try simulates each strategy in each plan with each seed. It returns all strategies in the first plan,
+// then all in the next one.
+func (c config) try(strategies []strategy, plans ...plan) []trial {
+	all := make([]trial, len(plans)*len(strategies))
+	for i := range all {
+		all[i] = trial{strategies[i%len(strategies)], plans[i/len(strategies)], make([]*outcome, c.seeds)}
+	}
+	parallel(len(all)*c.seeds, func(i int) {
+		t, k := all[i/c.seeds], i%c.seeds
+		t.plan.seed += uint64(k)
+		t.outcomes[k] = play(t.strategy, t.plan)
+	})
+	return all
+}
+
+// middle returns the outcome with the median of a figure.
+func (t trial) middle(figure func(*outcome) float64) *outcome {
+	sorted := slices.SortedFunc(slices.Values(t.outcomes), func(a, b *outcome) int {
+		return cmp.Compare(figure(a), figure(b))
+	})
+	return sorted[len(sorted)/2]
+}
+
+// span returns a figure of the outcomes, or its range over the seeds, with a unit.
+func (t trial) span(figure func(*outcome) float64, show func(float64) string, unit string) string {
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, o := range t.outcomes {
+		least, most = min(least, figure(o)), max(most, figure(o))
+	}
+	text := show(least)
+	if show(most) != text {
+		text += "–" + show(most)
+	}
+	if strings.HasSuffix(text, never) {
+		return text
+	}
+	return text + unit
+}
+
+const never = "never"
+
+func wholeSeconds(s float64) string {
+	if math.IsInf(s, 1) {
+		return never
+	}
+	return fmt.Sprintf("%.0f", s)
+}
+
+// decimals returns what shows a number with so many decimals.
+func decimals(n int) func(float64) string {
+	return func(v float64) string { return fmt.Sprintf("%.*f", n, v) }
+}
+
+func (t trial) recovered() string { return t.span((*outcome).recovered, wholeSeconds, " s") }
+
+func (t trial) lost() string { return t.span((*outcome).lostShare, decimals(1), " %") }
+
+func (t trial) each() string {
+	return t.span((*outcome).each, decimals(2), "")
+}
+
+func (t trial) slowest() string {
+	return t.span((*outcome).longest, func(s float64) string {
+		return time.Duration(math.Round(s) * float64(time.Second)).String()
+	}, "")
+}
+
+// harm returns the share of the operations that are lost or, if none are, how long the slowest takes.
+func (t trial) harm() string {
+	lost, slowest := 0.0, 0.0
+	for _, o := range t.outcomes {
+		lost = max(lost, o.lostShare())
+		slowest = max(slowest, o.longest())
+	}
+	switch {
+	case lost >= 9.95:
+		return t.span((*outcome).lostShare, decimals(0), " %")
+	case lost >= 0.05:
+		return t.lost()
+	case slowest >= 300:
+		return t.span(func(o *outcome) float64 { return o.longest() / 60 }, decimals(0), " min")
+	}
+	return t.span((*outcome).longest, decimals(0), " s")
+}
+
+// neighbourHarm returns the requests of other programs that are lost during the trouble and after it.
+func (t trial) neighbourHarm() string {
+	during := t.span((*outcome).othersDuring, decimals(0), "")
+	return during + " / " + t.span((*outcome).othersAfter, decimals(1), " %")
+}
