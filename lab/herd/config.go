@@ -34,7 +34,7 @@ var errReported = errors.New("reported")
 
 // single holds the flags for which a scenario takes one number, and others several.
 var single = map[string]string{
-	"blip": "processes", "programs": "processes load", "rules": "load",
+	"blip": "processes", "programs": "processes load",
 }
 
 func parse(args []string, stderr io.Writer) (config, error) {
@@ -115,7 +115,7 @@ func (c *config) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("herd", flag.ContinueOnError)
 	flags.StringVar(&c.scenario, "scenario", "all", "`which` to simulate ("+strings.Join(names(), ", ")+" or all)")
 	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
-	flags.IntVar(&c.seeds, "seeds", 1, "blip, fleet, rules, programs: `number` of seeds, from -seed on; with more than one,\n"+
+	flags.IntVar(&c.seeds, "seeds", 1, "blip, fleet, programs: `number` of seeds, from -seed on; with more than one,\n"+
 		"figures are ranges")
 	flags.BoolVar(&c.csv, "csv", false, "contention, fleet: print the results, and nothing else, as clients,time,calls,algorithm, the\n"+
 		"time in ms, or as processes,capacity,load,recovered,goodput, the recovery in seconds, empty\n"+
@@ -130,26 +130,26 @@ func (c *config) flags() *flag.FlagSet {
 
 // serviceFlags are about the service, its load and its troubles.
 func (c *config) serviceFlags(flags *flag.FlagSet) {
-	flags.Func("queue", "blip, fleet, rules, programs: `fifo` works through the service's queue in order, a duration\n"+
+	flags.Func("queue", "blip, fleet, programs: `fifo` works through the service's queue in order, a duration\n"+
 		"refuses what would wait for longer, and none refuses what the service cannot do now\n"+
 		"(default fifo)", c.setQueue)
-	flags.Float64Var(&c.refusal, "refusal", 0.1, "blip, fleet, rules, programs: `share` of the work of an answer that a refusal takes")
+	flags.Float64Var(&c.refusal, "refusal", 0.1, "blip, fleet, programs: `share` of the work of an answer that a refusal takes")
 	flags.DurationVar(&c.wait, "wait", 0, "programs: for how `long` a service with -queue none asks those that it refuses to wait")
 	flags.IntVar(&c.servers, "servers", 1, "blip, fleet, programs: `number` of requests that the service works on at once, each at an\n"+
 		"equal part of its rate")
 	flags.StringVar(&c.times, "times", "exponential", "blip, fleet, programs: how the work of requests is distributed: `constant`, exponential or\n"+
 		"heavy")
 	flags.Float64Var(&c.rate, "rate", 0, "programs: `number` of requests that the service can do in a second (default 30)")
-	flags.Var(&c.loads, "load", "blip, fleet, rules, programs: `loads` before the trouble, as shares of what the service can do,\n"+
+	flags.Var(&c.loads, "load", "blip, fleet, programs: `loads` before the trouble, as shares of what the service can do,\n"+
 		"separated by commas (default 0.7,0.8,0.9 in the blip, 0.6 in the programs, else 0.8)")
 	flags.Var(&c.troubles, "trouble", "programs: `troubles`, separated by commas: none, a time without the service, half of the\n"+
 		"capacity, flapping (five seconds down, five up), or a percentage of attempts that fail\n"+
 		"after ten seconds without the service (default 10s,60s,half,flapping,10%,30%)")
-	flags.DurationVar(&c.duration, "duration", 0, "blip, fleet, rules, programs: for how `long` the service is down (default 10s), in the programs\n"+
+	flags.DurationVar(&c.duration, "duration", 0, "blip, fleet, programs: for how `long` the service is down (default 10s), in the programs\n"+
 		"for how long half and flapping last (default 2m)")
 	flags.DurationVar(&c.after, "after", 0, "blip, programs: for how `long` operations begin after it (default 5m, in the programs at least\n"+
 		"8 times the trouble)")
-	flags.DurationVar(&c.timeout, "timeout", defaultTimeout, "blip, fleet, rules, programs: `timeout` of an attempt")
+	flags.DurationVar(&c.timeout, "timeout", defaultTimeout, "blip, fleet, programs: `timeout` of an attempt")
 }
 
 // programFlags are about the clients of a service.
@@ -166,11 +166,11 @@ func (c *config) programFlags(flags *flag.FlagSet) {
 	flags.BoolVar(&c.neighboursToo, "neighbours", false, "programs: print what requests of other programs lose: they are 5 % of the load and make no\n"+
 		"retries")
 	flags.Float64Var(&c.guess, "guess", 1, "programs: `times` that first waits take the spare capacity to be")
-	flags.Var(&c.processes, "processes", "blip, fleet, rules, programs: `numbers` of processes, separated by commas\n"+
-		"(default 1,10,100,300,1000), or of the rules (10,100,1000), or one (10)")
+	flags.Var(&c.processes, "processes", "blip, fleet, programs: `numbers` of processes, separated by commas\n"+
+		"(default 1,10,100,300,1000), or one (default 10)")
 	flags.Float64Var(&c.beside, "beside", 0, "blip, programs: `number` of requests per second of each process to another service, which\n"+
 		"succeed, in its budget")
-	flags.IntVar(&c.retries, "retries", 3, "amplification, blip, fleet, rules: `number` of retries of an operation")
+	flags.IntVar(&c.retries, "retries", 3, "amplification, blip, fleet: `number` of retries of an operation")
 	flags.Var(&c.capacities, "capacity", "fleet: `capacities` of each process's budget, separated by commas (default 500,0);\n"+
 		"0 sizes itself")
 	flags.IntVar(&c.refund, "refund", 0, "amplification, blip, fleet, programs: SuccessRefund of the `budgets` (default 1)")

@@ -174,10 +174,10 @@ func (op *operation) loops(yield func(time.Duration) bool) {
 	}
 }
 
-// sends reports whether the rule of a policy, if it has one, lets an attempt be made.
+// sends reports whether a policy that decides about attempts themselves lets one be made.
 func sends(policy backoff.BackOff) bool {
-	r, ok := policy.(*ruleBackOff)
-	return !ok || r.send == nil || r.send(&r.tries)
+	p, ok := policy.(interface{ sends() bool })
+	return !ok || p.sends()
 }
 
 // succeed makes an operation of a process that succeeds immediately, and is not counted.

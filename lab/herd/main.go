@@ -23,9 +23,7 @@
 //
 // In the blip, operations begin at random times in ten processes, a service for 300 requests/s goes down for
 // ten seconds, and a client makes three retries. The fleet is the blip with FullJitter and a budget, by the
-// number of processes and the Capacity of each one's budget, with the goodput in the fifth minute. The rules
-// are the blip with the rules by which other libraries limit their retries, and each in ten processes of 24
-// operations a second while attempts fail at a rate, independently of each other.
+// number of processes and the Capacity of each one's budget, with the goodput in the fifth minute.
 //
 // The programs have a -shape: arrivals begin operations at random times, and tools too, each in a process of
 // its own; workers begin one a second after their last one; a batch begins all with the trouble, and so do
@@ -115,7 +113,6 @@ var scenarios = []struct {
 	{"amplification", func(c config) result { return runAmplification(c) }},
 	{"blip", func(c config) result { return runBlip(c) }},
 	{"fleet", func(c config) result { return runFleet(c) }},
-	{"rules", func(c config) result { return runRules(c) }},
 	{"programs", func(c config) result { return runPrograms(c) }},
 }
 

@@ -34,7 +34,7 @@ func TestUsageErrors(t *testing.T) {
 		"-duration -5ms is below zero":                       "-scenario blip -duration -5ms",
 		"-refusal -1 is below zero":                          "-scenario blip -refusal -1",
 		"-poison 2 is too large":                             "-scenario programs -poison 2",
-		"-servers is for blip, fleet, programs, not for":     "-scenario rules -servers 2",
+		"-servers is for blip, fleet, programs, not for":     "-scenario amplification -servers 2",
 		"-timeout at least 100ms":                            "-scenario blip -timeout 5ms",
 		"not none, half, flapping, a percentage":             "-scenario programs -trouble 10s,slow",
 		"not a percentage above zero":                        "-scenario programs -trouble 0%",
@@ -45,7 +45,7 @@ func TestUsageErrors(t *testing.T) {
 		"-per-second +Inf is too large":                      "-scenario amplification -per-second Inf",
 		"-rate must be at least 1":                           "-scenario programs -rate 0.1",
 		"-csv is for contention, fleet, not for":             "-scenario blip -csv",
-		"-svg is for blip, programs, not for -scenario":      "-scenario rules -svg x.svg",
+		"-svg is for blip, programs, not for -scenario":      "-scenario amplification -svg x.svg",
 	} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, 2, run(strings.Fields(args), &stdout, &stderr), args)

@@ -1,89 +1,232 @@
 package main
 
 import (
-	"testing"
+	"math/rand/v2"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"example.com/backoff"
 )
 
-func TestRules(t *testing.T) {
-	clock := &simClock{}
-	made := func(r rule, failed error) (n int) {
-		for r.retry(&tries{}, failed) {
-			n++
-		}
-		return n
-	}
-
-	a := awsStandard(nil, nil)
-	require.Equal(t, 50, made(a, errTimeout))
-	one := tries{paid: 10}
-	a.ended(&one, nil)
-	require.Equal(t, 2, made(a, errDown), "a success gives back what its retry took")
-	require.Equal(t, 35, made(awsAnnounced(nil, nil), errDown))
-
-	g := grpc(0.1)
-	for range 4 {
-		g.ended(nil, errFailed)
-		require.True(t, g.retry(nil, errFailed))
-	}
-	g.ended(nil, errFailed)
-	require.False(t, g.retry(nil, errFailed), "half of the tokens are left")
-
-	f := fifth(clock, 100)
-	require.Equal(t, 100, made(f, errFailed), "ten a second for ten seconds")
-	for range 50 {
-		f.send(&tries{})
-	}
-	require.Equal(t, 10, made(f, errFailed), "a fifth of the operations")
-	clock.now = 10 * time.Second
-	require.Equal(t, 100, made(f, errFailed), "all is forgotten")
-	require.Zero(t, made(fifth(clock, 0), errFailed))
-
-	e := envoy(nil, nil)
-	for range 10 {
-		e.send(&tries{})
-	}
-	require.Equal(t, 3, made(e, errFailed))
-	for range 10 {
-		e.send(&tries{})
-	}
-	require.Equal(t, 1, made(e, errFailed), "a fifth of the active ones")
-	e.ended(&tries{retrying: true}, errFailed)
-	require.Zero(t, made(e, errFailed), "there are 19, and three retries")
-
-	s := sreRetries(clock, nil)
-	for range 10 {
-		s.send(&tries{})
-	}
-	require.True(t, s.retry(nil, nil))
-	s.send(&tries{retrying: true})
-	require.True(t, s.retry(nil, nil), "1 of 11")
-	s.send(&tries{retrying: true})
-	require.False(t, s.retry(nil, nil), "2 of 12")
+// rule decides in a process which retries are made. Each is written after its definition. A function that is
+// not set decides nothing.
+type rule struct {
+	send  func(*tries) bool        // whether an attempt is made
+	ended func(*tries, error)      // how an attempt has ended
+	retry func(*tries, error) bool // whether an attempt that has failed is followed by another
 }
 
-func TestRulesOutcome(t *testing.T) {
-	manyOperations(t)
-	c := settings(t, "-scenario rules")
-	p := c.blip(0.8)
-	p.processes, p.after = 100, time.Minute
-	for _, s := range ruleStrategies(c.retries) {
-		after := play(s, p).recovered()
-		switch s.name {
-		case noRetries, "gRPC ratio 0.1", "gRPC ratio 1", withBudget:
-			require.Less(t, after, 50.0, s.name)
-		default:
-			require.Greater(t, after, 60.0, s.name)
-		}
-		lasting := c.failures(0.1)
-		lasting.after = 20 * time.Second
-		failing := play(s, lasting).lostShare()
-		if s.name == "gRPC ratio 0.1" || s.name == noRetries {
-			require.Greater(t, failing, 5.0, s.name)
-		} else {
-			require.Less(t, failing, 2.0, s.name)
-		}
+// tries is what a rule knows of an operation.
+type tries struct {
+	retrying bool
+	paid     int // for the last retry
+}
+
+// ruleBackOff asks a rule before each retry that its policy would make.
+type ruleBackOff struct {
+	backoff.BackOff
+	rule
+	tries
+	err error
+}
+
+func (b *ruleBackOff) Unwrap() backoff.BackOff { return b.BackOff }
+
+func (b *ruleBackOff) sends() bool { return b.send == nil || b.send(&b.tries) }
+
+func (b *ruleBackOff) Observe(err error) {
+	b.err = err
+	if b.ended != nil {
+		b.ended(&b.tries, err)
+	}
+}
+
+func (b *ruleBackOff) NextBackOff() time.Duration {
+	wait := b.BackOff.NextBackOff()
+	if wait >= 0 && b.retry != nil && !b.retry(&b.tries, b.err) {
+		return backoff.Stop
+	}
+	b.retrying = true
+	return wait
+}
+
+// following returns processes that follow a rule each.
+func following(newRule func(*simClock, *rand.Rand) rule) processFunc {
+	return func(clock *simClock, random *rand.Rand) decorator {
+		shared := newRule(clock, random)
+		return func(b backoff.BackOff) backoff.BackOff { return &ruleBackOff{BackOff: b, rule: shared} }
+	}
+}
+
+// aws is the retry quota of the AWS SDKs (docs.aws.amazon.com/sdkref, "Retry behavior"): a success after a
+// retry gives back what that retry took, and one at the first attempt gives one token. In the standard
+// mode a retry takes 5, and 10 after a timeout (that of Go took 5, that of JavaScript always 10). In the mode
+// that was announced in May 2026 it takes 14, and 5 after throttling.
+func aws(usual, timeout, throttled int) rule {
+	tokens := 500
+	return rule{
+		ended: func(t *tries, err error) {
+			if err == nil {
+				tokens = min(500, tokens+max(1, t.paid))
+			}
+		},
+		retry: func(t *tries, err error) bool {
+			t.paid = usual
+			switch err {
+			case errTimeout:
+				t.paid = timeout
+			case errRefused:
+				t.paid = throttled
+			}
+			if tokens < t.paid {
+				return false
+			}
+			tokens -= t.paid
+			return true
+		},
+	}
+}
+
+func awsStandard(*simClock, *rand.Rand) rule  { return aws(5, 10, 5) }
+func awsAnnounced(*simClock, *rand.Rand) rule { return aws(14, 14, 5) }
+
+// grpc is the throttling of gRPC's proposal A6 (github.com/grpc/proposal, A6-client-retries.md), with
+// the maxTokens of its example: a failure takes one token, a success puts in the ratio, and retries are
+// made while more than half of the tokens are there.
+func grpc(ratio float64) rule {
+	tokens := 10.0
+	return rule{
+		ended: func(_ *tries, err error) {
+			if err == nil {
+				tokens = min(10, tokens+ratio)
+			} else {
+				tokens = max(0, tokens-1)
+			}
+		},
+		retry: func(*tries, error) bool { return tokens > 5 },
+	}
+}
+
+// fifth lets one retry be made for five operations of the last ten seconds, and a reserve. With a reserve of
+// ten retries a second it is the RetryBudget of Finagle (com.twitter.finagle.service.RetryBudget) and the
+// TpsBudget of tower with their defaults. Envoy's budget_interval (github.com/envoyproxy/envoy, pull
+// request 44147) and the Gateway API's RetryConstraint are of this kind too.
+func fifth(clock *simClock, reserve int) rule {
+	tokens := &sliding{clock: clock, seconds: 10}
+	return rule{
+		send: func(t *tries) bool {
+			if !t.retrying {
+				tokens.add(1)
+			}
+			return true
+		},
+		retry: func(*tries, error) bool {
+			if tokens.sum() < 5-5*reserve {
+				return false
+			}
+			tokens.add(-5)
+			return true
+		},
+	}
+}
+
+// envoy is Envoy's retry_budget, which it has if configured, with the defaults of its fields
+// (envoy.config.cluster.v3.CircuitBreakers): the retries that wait or are on their way may be a fifth of the
+// requests on their way, and three in any case.
+func envoy(*simClock, *rand.Rand) rule {
+	active, retries := 0, 0
+	return rule{
+		send: func(*tries) bool {
+			active++
+			return true
+		},
+		ended: func(t *tries, _ error) {
+			active--
+			if t.retrying {
+				retries--
+			}
+		},
+		retry: func(*tries, error) bool {
+			if retries >= max(3, active/5) {
+				return false
+			}
+			retries++
+			return true
+		},
+	}
+}
+
+// sreRetries is the rule for retries in "Handling Overload" (Site Reliability Engineering, O'Reilly 2016,
+// chapter 21): less than a tenth of a client's requests may be retries, and an operation has three
+// attempts. The book names no time; these are the two minutes of its throttling.
+func sreRetries(clock *simClock, _ *rand.Rand) rule {
+	requests, retries := &sliding{clock: clock, seconds: 120}, &sliding{clock: clock, seconds: 120}
+	return rule{
+		send: func(t *tries) bool {
+			requests.add(1)
+			if t.retrying {
+				retries.add(1)
+			}
+			return true
+		},
+		retry: func(*tries, error) bool { return 10*retries.sum() < requests.sum() },
+	}
+}
+
+// sreThrottling is the adaptive throttling of the same chapter (equation 21-1), with its K = 2 and two
+// minutes. It drops attempts before they are sent, first ones too; a dropped attempt ends its operation.
+// Accepted is what the service took, whether or not it succeeded.
+func sreThrottling(clock *simClock, random *rand.Rand) rule {
+	requests, accepts := &sliding{clock: clock, seconds: 120}, &sliding{clock: clock, seconds: 120}
+	return rule{
+		send: func(*tries) bool {
+			sent, accepted := float64(requests.sum()), float64(accepts.sum())
+			requests.add(1)
+			return random.Float64() >= (sent-2*accepted)/(sent+1)
+		},
+		ended: func(_ *tries, err error) {
+			if err == nil || err == errFailed {
+				accepts.add(1)
+			}
+		},
+	}
+}
+
+// sliding is a sum over the last seconds.
+type sliding struct {
+	clock        *simClock
+	seconds      int
+	each         counts
+	first, total int // the first second that counts, and the sum from there on
+}
+
+func (s *sliding) add(n int) {
+	s.each.add(s.clock.second(), n)
+	s.total += n
+}
+
+func (s *sliding) sum() int {
+	for ; s.first <= s.clock.second()-s.seconds; s.first++ {
+		s.total -= s.each.sum(s.first, s.first+1)
+	}
+	return s.total
+}
+
+func ruleStrategies(retries int) []strategy {
+	policy, two := jittered(retries, backoff.FullJitter), jittered(2, backoff.FullJitter)
+	follow := func(name string, policy policyFunc, newRule func(*simClock, *rand.Rand) rule) strategy {
+		return strategy{name: name, policy: policy, process: following(newRule)}
+	}
+	return []strategy{
+		{name: noRetries, policy: noRetry},
+		follow("AWS standard", two, awsStandard),
+		follow("AWS announced", two, awsAnnounced),
+		follow("gRPC ratio 0.1", policy, func(*simClock, *rand.Rand) rule { return grpc(0.1) }),
+		follow("gRPC ratio 1", policy, func(*simClock, *rand.Rand) rule { return grpc(1) }),
+		follow("Finagle and tower", policy, func(c *simClock, _ *rand.Rand) rule { return fifth(c, 100) }),
+		follow("a fifth over 10 s", policy, func(c *simClock, _ *rand.Rand) rule { return fifth(c, 0) }),
+		follow("Envoy in flight", policy, envoy),
+		follow("SRE book retries", two, sreRetries),
+		follow("SRE book throttling", policy, sreThrottling),
+		{name: withBudget, policy: policy, process: budget(0, 0, 0)},
 	}
 }
