@@ -120,8 +120,8 @@ func (c *config) flags() *flag.FlagSet {
 	flags.BoolVar(&c.csv, "csv", false, "contention, fleet: print the results, and nothing else, as clients,time,calls,algorithm, the\n"+
 		"time in ms, or as processes,capacity,load,recovered,goodput, the recovery in seconds, empty\n"+
 		"if it takes more than 300")
-	flags.StringVar(&c.svg, "svg", "", "blip, programs: write a chart to this `file`: of the goodput, or of the load in one trouble,\n"+
-		"or of several troubles how long the slowest takes, or what the neighbours lose")
+	flags.StringVar(&c.svg, "svg", "", "programs: write a chart to this `file`: the load in one trouble, or for several how long the\n"+
+		"slowest operation takes, or what the neighbours lose")
 	c.serviceFlags(flags)
 	c.programFlags(flags)
 	c.otherFlags(flags)

@@ -45,7 +45,7 @@ func TestUsageErrors(t *testing.T) {
 		"-per-second +Inf is too large":                      "-scenario amplification -per-second Inf",
 		"-rate must be at least 1":                           "-scenario programs -rate 0.1",
 		"-csv is for contention, fleet, not for":             "-scenario blip -csv",
-		"-svg is for blip, programs, not for -scenario":      "-scenario amplification -svg x.svg",
+		"-svg is for programs, not for -scenario":            "-scenario amplification -svg x.svg",
 	} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, 2, run(strings.Fields(args), &stdout, &stderr), args)

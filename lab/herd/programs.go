@@ -216,7 +216,7 @@ func (c config) programTroubles() troubles {
 func (all programs) table(w io.Writer) {
 	p := all.trials[0].plan
 	fmt.Fprintf(w, "Programs: %s; %d processes, %g requests/s at most, %.4g %% load, attempts of %s\n%s\n",
-		all.title, p.processes, p.rate, p.load*100, spoken(p.timeout), p.described())
+		all.title, p.processes, p.rate, (p.load+p.neighbours/p.rate)*100, spoken(p.timeout), p.described())
 	switch {
 	case all.neighbours:
 		fmt.Fprint(w, "The requests of other programs that are lost, while the trouble lasts / after it\n\n")

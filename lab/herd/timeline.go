@@ -84,38 +84,6 @@ func (c *timeline) drawPanel(s *svg, one panel, above float64) {
 	fmt.Fprintln(s, `"/>`)
 }
 
-// verdict says when a service recovers.
-func (o *outcome) verdict() string {
-	after := o.recovered()
-	if math.IsInf(after, 1) {
-		return fmt.Sprintf("does not recover in %.0f minutes", o.after.Minutes())
-	}
-	return fmt.Sprintf("recovers after %.0f s", after)
-}
-
-// draw returns a chart of the goodput under the middle load. FullJitter looks like the default.
-func (all blips) draw() string {
-	first := all[len(all)/2]
-	var drawn []trial
-	for _, t := range all {
-		if t.load == first.load && t.name != fullJitter {
-			drawn = append(drawn, t)
-		}
-	}
-	c := newTimeline(first.plan, drawn)
-	c.title = fmt.Sprintf("%s without capacity at %.4g %% load", spoken(first.duration), first.load*100)
-	c.unit = "goodput (%)"
-	c.most = 100
-	for _, t := range drawn {
-		o := t.outcomes[0]
-		c.add(t.name, o.verdict(), func(second int) float64 {
-			at := int(first.back().Seconds()) + second
-			return min(100, o.goodput(at-1, at+2)*100)
-		})
-	}
-	return c.draw()
-}
-
 // newTimeline returns a chart from before the trouble until all that the panels say has happened.
 func newTimeline(p plan, drawn []trial) *timeline {
 	down := int(p.duration.Seconds())
@@ -153,7 +121,7 @@ func (all programs) drawLoad() string {
 	c.mark = 1
 	for _, t := range drawn {
 		o := t.outcomes[0]
-		c.add(t.name, o.harm(), func(second int) float64 {
+		c.add(t.name, t.verdict(), func(second int) float64 {
 			at := int(p.back().Seconds()) + second
 			return float64(o.requests.sum(at-1, at+2)) / 3 / p.rate
 		})
@@ -161,14 +129,15 @@ func (all programs) drawLoad() string {
 	return c.draw()
 }
 
-// harm says what is lost and when the service recovers or, if nothing is lost, how long the slowest takes.
-func (o *outcome) harm() string {
-	if o.lost() == 0 {
-		return fmt.Sprintf("nothing is lost; the slowest takes %.0f s", o.longest())
+// verdict says what is lost and when the service recovers or, if nothing is lost, how long the slowest takes.
+func (t trial) verdict() string {
+	o := t.outcomes[0]
+	after := o.recovered()
+	switch {
+	case o.lost() == 0:
+		return "nothing is lost; the slowest takes " + t.harm()
+	case math.IsInf(after, 1):
+		return fmt.Sprintf("%s are lost; does not recover in %s", t.harm(), spoken(o.after))
 	}
-	decimals := 1
-	if o.lostShare() >= 9.95 {
-		decimals = 0
-	}
-	return fmt.Sprintf("%.*f %% are lost; %s", decimals, o.lostShare(), o.verdict())
+	return fmt.Sprintf("%s are lost; recovers after %.0f s", t.harm(), after)
 }
