@@ -94,7 +94,8 @@ func (all amplifications) table(w io.Writer) {
 	}
 	table := [][]string{head}
 	for rows := range slices.Chunk(all.rows, len(strategies)) {
-		row, failed := []string{fmt.Sprintf("%g", rows[0].rate)}, []string(nil)
+		row := []string{fmt.Sprintf("%g", rows[0].rate)}
+		var failed []string
 		for _, r := range rows {
 			row = append(row, fmt.Sprintf("%.3f", r.requests))
 			failed = append(failed, fmt.Sprintf("%.2f %%", r.failed*100))

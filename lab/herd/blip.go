@@ -28,8 +28,14 @@ func blipStrategies(retries, refund int) []strategy {
 // blip is the plan of the blip at a load.
 func (c config) blip(load float64) plan {
 	p := c.plan
-	p.processes, p.rate, p.load, p.from, p.window = c.processes.or(10)[0], serviceRate, load, troubleAt, 5
-	p.queue, p.duration, p.after = cmp.Or(p.queue, fifo), cmp.Or(p.duration, 10*time.Second), cmp.Or(p.after, blipAfter)
+	p.processes = c.processes.or(10)[0]
+	p.rate = serviceRate
+	p.load = load
+	p.queue = cmp.Or(p.queue, fifo)
+	p.from = troubleAt
+	p.duration = cmp.Or(p.duration, 10*time.Second)
+	p.after = cmp.Or(p.after, blipAfter)
+	p.window = 5
 	return p
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"html"
-	"math"
 	"strings"
 )
 
@@ -11,8 +10,8 @@ import (
 // with the dark background of GitHub. The picture brings its own background, since the page's need not be
 // what the reader's system prefers.
 const style = `<style>
-svg{--page:#ffffff;--grey:#59636e;--red:#d1242f;--orange:#a85508;--green:#1a7f37;--teal:#0e7480;--blue:#0969da;--olive:#6b6e00;--purple:#8250df}
-@media (prefers-color-scheme:dark){svg{--page:#0d1117;--grey:#9198a1;--red:#ff7b72;--orange:#e3914a;--green:#3fb950;--teal:#39c5cf;--blue:#58a6ff;--olive:#c4c64a;--purple:#bc8cff}}
+svg{--page:#ffffff;--grey:#59636e;--red:#d1242f;--orange:#a85508;--green:#1a7f37;--teal:#0e7480;--olive:#6b6e00;--purple:#8250df}
+@media (prefers-color-scheme:dark){svg{--page:#0d1117;--grey:#9198a1;--red:#ff7b72;--orange:#e3914a;--green:#3fb950;--teal:#39c5cf;--olive:#c4c64a;--purple:#bc8cff}}
 text{font:14px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:var(--grey)}
 .page{fill:var(--page)}
 .title{font-size:15px;font-weight:600}
@@ -54,25 +53,10 @@ func (s *svg) text(x, y float64, anchor, attributes, text string) {
 
 // name writes the name of a strategy in its colour.
 func (s *svg) name(x, y float64, name string) {
-	s.text(x, y, "start", `class="label" style="fill:var(--`+colours[name]+`)"`, label(name))
+	s.text(x, y, "start", `class="label" style="fill:var(--`+colours[name]+`)"`, name)
 }
 
 // line draws a line of the grid.
 func (s *svg) line(x1, y1, x2, y2 float64) {
 	fmt.Fprintf(s, `<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`+"\n", x1, y1, x2, y2)
-}
-
-// round returns a round number that is not below most, and a round part of it.
-func round(most float64) (step, high float64) {
-	if most <= 0 { // nothing to show
-		most = 1
-	}
-	step = math.Pow(10, math.Floor(math.Log10(most)))
-	switch {
-	case most/step <= 2:
-		step /= 2
-	case most/step > 5:
-		step *= 2
-	}
-	return step, step * math.Ceil(most/step)
 }

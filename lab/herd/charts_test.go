@@ -98,10 +98,3 @@ func luminance(t *testing.T, colour string) (l float64) {
 	}
 	return l
 }
-
-func TestRound(t *testing.T) {
-	for most, want := range map[float64][2]float64{2424: {1000, 3000}, 150: {50, 150}, 790: {200, 800}, 4: {1, 4}, 0: {0.5, 1}} {
-		step, high := round(most)
-		require.Equal(t, want, [2]float64{step, high})
-	}
-}

@@ -177,12 +177,7 @@ func runPrograms(c config) programs {
 	all := programs{neighbours: c.neighboursToo}
 	var plans []plan
 	for _, t := range c.programTroubles() {
-		p := c.plan
-		p.trouble = t
-		p.processes, p.load = c.processes.or(10)[0], c.loads.or(0.6)[0]
-		p.rate, p.queue = cmp.Or(p.rate, 30), cmp.Or(p.queue, fifo)
-		p.from, p.window = troubleAt, 20
-		p.after = cmp.Or(p.after, max(blipAfter, 8*p.duration))
+		p := c.programs(t)
 		all.title = shapes[c.shape].plan(&p, c.size)
 		if c.neighboursToo {
 			p.neighbours += neighbourShare * p.demand()
@@ -194,6 +189,20 @@ func runPrograms(c config) programs {
 	all.strategies = len(strategies)
 	all.trials = c.try(strategies, plans...)
 	return all
+}
+
+// programs is the plan of programs of any shape in a trouble.
+func (c config) programs(t trouble) plan {
+	p := c.plan
+	p.trouble = t
+	p.processes = c.processes.or(10)[0]
+	p.rate = cmp.Or(p.rate, 30)
+	p.load = c.loads.or(0.6)[0]
+	p.queue = cmp.Or(p.queue, fifo)
+	p.from = troubleAt
+	p.after = cmp.Or(p.after, max(blipAfter, 8*p.duration))
+	p.window = 20
+	return p
 }
 
 // programTroubles returns the troubles that the flags say, or those of the pages.

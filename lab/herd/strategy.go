@@ -35,7 +35,7 @@ const (
 // colours holds the colour of each strategy in charts, by its name in their style.
 var colours = map[string]string{
 	noRetries: "grey", defaults: "orange", noLimit: "red", bounded: "teal", pooled: "green", threeBudget: "olive",
-	twoLate: "purple", firstWait: "teal", sameWait: "red", proportional: "orange", withBudget: "olive", fixed500: "blue",
+	twoLate: "purple", firstWait: "teal", sameWait: "red",
 }
 
 // strategy is a way to retry.
@@ -61,13 +61,11 @@ func (s strategy) start(clock *simClock, random *rand.Rand) decorator {
 }
 
 // label returns the name, and marks that of the library's default policy.
-func (s strategy) label() string { return label(s.name) }
-
-func label(name string) string {
-	if name == proportional {
-		return name + " (default)"
+func (s strategy) label() string {
+	if s.name == proportional {
+		return s.name + " (default)"
 	}
-	return name
+	return s.name
 }
 
 type (
