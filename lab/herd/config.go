@@ -16,7 +16,7 @@ import (
 type config struct {
 	plan // what the flags set of it is for all plans of the scenario
 
-	scenario, shape                string
+	scenario, shape, only          string
 	clients, processes, capacities numbers[int]
 	loads, rates                   numbers[float64]
 	troubles                       troubles
@@ -59,6 +59,8 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		return c, fmt.Errorf("-scenario %q is not %s or all", c.scenario, strings.Join(names(), ", "))
 	case shapes[c.shape].plan == nil:
 		return c, fmt.Errorf("-shape %q is not %s", c.shape, shapeNames())
+	case len(c.chosen(plan{processes: 1, rate: 1})) == 0:
+		return c, fmt.Errorf("-only %q is in no name of a strategy", c.only)
 	case shares[c.times] == nil:
 		return c, fmt.Errorf("-times %q is not %s", c.times, strings.Join(slices.Sorted(maps.Keys(shares)), ", "))
 	case c.rate != 0 && c.rate < 1:
@@ -155,6 +157,7 @@ func (c *config) serviceFlags(flags *flag.FlagSet) {
 // programFlags are about the clients of a service.
 func (c *config) programFlags(flags *flag.FlagSet) {
 	flags.StringVar(&c.shape, "shape", "arrivals", "programs: how operations begin: `"+shapeNames()+"`")
+	flags.StringVar(&c.only, "only", "", "programs: print only the strategies with this `text` in their names")
 	flags.IntVar(&c.size, "size", 0, "programs: `number` of operations in a batch, of connections (default 1000), or of workers\n"+
 		"(default as many as make the load)")
 	flags.IntVar(&c.bound, "bound", 0, "programs: `number` of operations in progress in all processes, waits included (default half of\n"+

@@ -33,6 +33,7 @@ func TestUsageErrors(t *testing.T) {
 		`"NaN" is not a number from 0 to 1`:                  "-scenario amplification -rates NaN",
 		"-duration -5ms is below zero":                       "-scenario blip -duration -5ms",
 		"-refusal -1 is below zero":                          "-scenario blip -refusal -1",
+		`-only "x" is in no name`:                            "-scenario programs -only x",
 		"-poison 2 is too large":                             "-scenario programs -poison 2",
 		"-servers is for blip, fleet, programs, not for":     "-scenario amplification -servers 2",
 		"-timeout at least 100ms":                            "-scenario blip -timeout 5ms",

@@ -185,10 +185,17 @@ func runPrograms(c config) programs {
 		}
 		plans = append(plans, p)
 	}
-	strategies := shapes[c.shape].strategies(c, plans[0])
+	strategies := c.chosen(plans[0])
 	all.strategies = len(strategies)
 	all.trials = c.try(strategies, plans...)
 	return all
+}
+
+// chosen returns the strategies of a shape, or those with -only in their names.
+func (c config) chosen(p plan) []strategy {
+	return slices.DeleteFunc(shapes[c.shape].strategies(c, p), func(s strategy) bool {
+		return !strings.Contains(s.name, c.only)
+	})
 }
 
 // programs is the plan of programs of any shape in a trouble.
