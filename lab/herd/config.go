@@ -136,7 +136,8 @@ func (c *config) serviceFlags(flags *flag.FlagSet) {
 		"refuses what would wait for longer, and none refuses what the service cannot do now\n"+
 		"(default fifo)", c.setQueue)
 	flags.Float64Var(&c.refusal, "refusal", 0.1, "blip, fleet, programs: `share` of the work of an answer that a refusal takes")
-	flags.DurationVar(&c.wait, "wait", 0, "programs: for how `long` a service with -queue none asks those that it refuses to wait")
+	flags.DurationVar(&c.wait, "wait", 0, "programs: for how `long` a service with -queue none asks those that it refuses to wait\n"+
+		"(default not at all)")
 	flags.IntVar(&c.servers, "servers", 1, "blip, fleet, programs: `number` of requests that the service works on at once, each at an\n"+
 		"equal part of its rate")
 	flags.StringVar(&c.times, "times", "exponential", "blip, fleet, programs: how the work of requests is distributed: `constant`, exponential or\n"+
@@ -144,9 +145,9 @@ func (c *config) serviceFlags(flags *flag.FlagSet) {
 	flags.Float64Var(&c.rate, "rate", 0, "programs: `number` of requests that the service can do in a second (default 30)")
 	flags.Var(&c.loads, "load", "blip, fleet, programs: `loads` before the trouble, as shares of what the service can do,\n"+
 		"separated by commas (default 0.7,0.8,0.9 in the blip, 0.6 in the programs, else 0.8)")
-	flags.Var(&c.troubles, "trouble", "programs: `troubles`, separated by commas: none, a time without the service, half of the\n"+
-		"capacity, flapping (five seconds down, five up), or a percentage of attempts that fail\n"+
-		"after ten seconds without the service (default 10s,60s,half,flapping,10%,30%)")
+	flags.Var(&c.troubles, "trouble", "programs: `troubles`, separated by commas: none, a time for which the service is down, half (of\n"+
+		"its capacity), flapping (five seconds down, five up), or a percentage of attempts that\n"+
+		"fail after ten seconds down (default 10s,60s,half,flapping,10%,30%)")
 	flags.DurationVar(&c.duration, "duration", 0, "blip, fleet, programs: for how `long` the service is down (default 10s), in the programs\n"+
 		"for how long half and flapping last (default 2m)")
 	flags.DurationVar(&c.after, "after", 0, "blip, programs: for how `long` operations begin after it (default 5m, in the programs at least\n"+
@@ -164,11 +165,11 @@ func (c *config) programFlags(flags *flag.FlagSet) {
 		"what the service can do within -timeout)")
 	flags.IntVar(&c.pool, "pool", 0, "programs: `number` of attempts in flight in all processes, at least one in each (default as\n"+
 		"-bound)")
-	flags.BoolVar(&c.oneTimeout, "one-timeout", false, "programs: the timeout of an attempt includes its wait for a place in the pool")
-	flags.Float64Var(&c.poison, "poison", 0, "programs: `share` of operations that never succeed; they are not counted")
+	flags.BoolVar(&c.oneTimeout, "one-timeout", false, "programs: the timeout of an attempt includes its wait for a place in the pool (default not)")
+	flags.Float64Var(&c.poison, "poison", 0, "programs: `share` of operations that never succeed; they are not counted (default 0)")
 	flags.BoolVar(&c.neighboursToo, "neighbours", false, "programs: print what requests of other programs lose: they are 5 % of the load and make no\n"+
 		"retries")
-	flags.Float64Var(&c.guess, "guess", 1, "programs: `times` that first waits take the spare capacity to be")
+	flags.Float64Var(&c.guess, "guess", 1, "programs: `factor` by which first waits take the spare capacity for too large")
 	flags.Var(&c.processes, "processes", "blip, fleet, programs: `numbers` of processes, separated by commas\n"+
 		"(default 1,10,100,300,1000), or one (default 10)")
 	flags.Float64Var(&c.beside, "beside", 0, "blip, programs: `number` of requests per second of each process to another service, which\n"+
@@ -176,7 +177,7 @@ func (c *config) programFlags(flags *flag.FlagSet) {
 	flags.IntVar(&c.retries, "retries", 3, "amplification, blip, fleet: `number` of retries of an operation")
 	flags.Var(&c.capacities, "capacity", "fleet: `capacities` of each process's budget, separated by commas (default 500,0);\n"+
 		"0 sizes itself")
-	flags.IntVar(&c.refund, "refund", 0, "amplification, blip, fleet, programs: SuccessRefund of the `budgets` (default 1)")
+	flags.IntVar(&c.refund, "refund", 0, "amplification, blip, fleet, programs: the budgets' `SuccessRefund` (default 1)")
 }
 
 // otherFlags are those of scenarios without such a service.
