@@ -16,20 +16,60 @@ import (
 	"example.com/backoff/httpretry"
 )
 
-func TestBubble(t *testing.T) {
+// lookUp is code to be tested. It retries as it does in production.
+func lookUp(ctx context.Context, get func(context.Context) (string, error)) (string, error) {
+	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
+	return backoff.RetryWithData(func() (string, error) { return get(ctx) }, backoff.WithContext(policy, ctx))
+}
+
+func TestRetriesTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		fetch := func() error {
-			if calls++; calls < 3 {
-				return errors.New("busy")
+		get := func(context.Context) (string, error) {
+			calls++
+			if calls < 3 {
+				return "", errors.New("busy")
 			}
-			return nil
+			return "hello", nil
 		}
-		start := time.Now()
-		err := backoff.Retry(fetch, backoff.NewConstantBackOff(time.Minute))
+
+		value, err := lookUp(t.Context(), get)
+
 		require.NoError(t, err)
-		require.Equal(t, 2*time.Minute, time.Since(start))
+		require.Equal(t, "hello", value)
+		require.Equal(t, 3, calls)
 	})
+}
+
+func TestGivesUpAtDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+
+		_, err := lookUp(ctx, func(context.Context) (string, error) {
+			return "", errors.New("busy")
+		})
+
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.LessOrEqual(t, time.Since(start), time.Second)
+	})
+}
+
+func TestWaits(t *testing.T) {
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(500*time.Millisecond),
+		backoff.WithJitter(backoff.NoJitter),
+	)
+
+	var waits []string
+	for range 5 {
+		waits = append(waits, policy.NextBackOff().String())
+	}
+
+	require.Equal(t, []string{"100ms", "200ms", "400ms", "500ms", "500ms"}, waits)
 }
 
 // inMemory is an http.RoundTripper that calls a handler, without a network.
