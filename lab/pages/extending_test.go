@@ -3,6 +3,7 @@ package pages_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"testing"
@@ -487,6 +488,56 @@ func TestStopAfterStop(t *testing.T) {
 
 	waits := backoff.WithStopCause(&backoff.ZeroBackOff{}, errInner)
 	require.Same(t, errBusy, backoff.Retry(func() error { return errBusy }, stopping{open{waits}}))
+}
+
+// Throttled is the error of a client that knows how long to wait.
+type Throttled struct {
+	Wait time.Duration
+}
+
+// Error returns the text of e.
+func (e *Throttled) Error() string { return "throttled" }
+
+// As makes e ask for its wait, as backoff.RetryAfter does.
+func (e *Throttled) As(target any) bool {
+	wanted, ok := target.(**backoff.RetryAfterError)
+	if ok {
+		*wanted = &backoff.RetryAfterError{Err: e, Duration: e.Wait}
+	}
+	return ok
+}
+
+// gone is an error type that is permanent by itself.
+type gone struct{}
+
+func (gone) Error() string { return "gone" }
+
+func (gone) As(target any) bool {
+	wanted, ok := target.(**backoff.PermanentError)
+	if ok {
+		*wanted = &backoff.PermanentError{Err: errors.New("gone")}
+	}
+	return ok
+}
+
+func TestErrorTypes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := fmt.Errorf("call: %w", &Throttled{Wait: time.Minute})
+		took := succeedAt(2, backoff.NewConstantBackOff(time.Second), asked)
+		require.Equal(t, time.Minute, took)
+
+		both := errors.Join(backoff.RetryAfter(errBusy, time.Hour), asked)
+		took = succeedAt(2, &backoff.ZeroBackOff{}, both)
+		require.Equal(t, time.Hour, took)
+	})
+
+	calls, _, err := failAll(&backoff.ZeroBackOff{}, gone{})
+	require.Equal(t, 1, calls)
+	require.EqualError(t, err, "gone")
+	require.ErrorIs(t, err, gone{})
+	require.NotEqual(t, gone{}, err)
+	var mark *backoff.PermanentError
+	require.False(t, errors.As(err, &mark))
 }
 
 // FakeTime is a Clock and a Timer for tests. Each wait is over immediately, and moves the clock on by its

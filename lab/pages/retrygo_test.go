@@ -347,6 +347,23 @@ var retryGoJitters = []struct {
 		func(n int) span { return span{100 * ms << n, 100*ms<<n + 100*ms} },
 	},
 	{
+		"the defaults by name",
+		[]retry4.Option{retry4.DelayType(retry4.CombineDelay(retry4.BackOffDelay, retry4.RandomDelay))},
+		[]retry5.Option{retry5.DelayType(retry5.CombineDelay(retry5.BackOffDelay, retry5.RandomDelay))},
+		retryGoDefaults(context.Background()),
+		func(n int) span { return span{100 * ms << n, 100*ms<<n + 100*ms} },
+	},
+	{
+		"FixedDelay and RandomDelay",
+		[]retry4.Option{retry4.DelayType(retry4.CombineDelay(retry4.FixedDelay, retry4.RandomDelay))},
+		[]retry5.Option{retry5.DelayType(retry5.CombineDelay(retry5.FixedDelay, retry5.RandomDelay))},
+		backoff.WithMaxRetries(backoff.NewExponentialBackOff(
+			backoff.WithInitialInterval(100*time.Millisecond),
+			backoff.WithMultiplier(1), backoff.WithJitter(backoff.AdditiveJitter),
+		), 9),
+		func(int) span { return span{100 * ms, 200 * ms} },
+	},
+	{
 		"RandomDelay",
 		[]retry4.Option{retry4.DelayType(retry4.RandomDelay), retry4.MaxJitter(time.Second)},
 		[]retry5.Option{retry5.DelayType(retry5.RandomDelay), retry5.MaxJitter(time.Second)},
