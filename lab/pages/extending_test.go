@@ -15,7 +15,7 @@ import (
 	"example.com/backoff"
 )
 
-// Fibonacci is a policy whose waits are 1, 1, 2, 3, 5, 8 … times Unit, up to Max.
+// Fibonacci is a policy whose waits are 1, 1, 2, 3, 5, 8 … times Unit, up to Max if that is set.
 type Fibonacci struct {
 	Unit time.Duration
 	Max  time.Duration
@@ -33,7 +33,9 @@ func (f *Fibonacci) Reset() {
 // NextBackOff returns the sum of the last two waits.
 func (f *Fibonacci) NextBackOff() time.Duration {
 	wait := max(f.Unit, f.last+f.beforeLast)
-	wait = min(wait, f.Max)
+	if f.Max > 0 {
+		wait = min(wait, f.Max)
+	}
 	f.beforeLast = f.last
 	f.last = wait
 	return wait
