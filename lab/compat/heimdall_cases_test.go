@@ -1,0 +1,270 @@
+package compat_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+	"example.com/backoff/httpretry"
+)
+
+// The tests of github.com/gojek/heimdall, v8.0.0: httpclient, hystrix, internal/request_helper and,
+// in TestPeerWaits, backoff and retry.
+//
+// 39 rows: 32 pass, 7 differ on purpose.
+//
+// 41 of 91 tests are not asked: the eleven of hystrix that repeat those of httpclient, and five of what a circuit
+// breaker adds to them; nine of the fields that options set; four of internal/error_budget, whose rule is another
+// than a backoff.Budget's; four of internal/multi_error, internal/ctx and internal/sleep; two of nil requests;
+// and six of waits, for which TestPeerWaits has the reasons.
+func TestHeimdall(t *testing.T) {
+	runHTTPCases(t, tally{same: 32, differs: 7}, slices.Concat(heimdallCalls, heimdallRetries, heimdallContexts, heimdallBodies))
+}
+
+var languageHeader = http.Header{"Content-Type": {"application/json"}, "Accept-Language": {"en"}}
+
+var heimdallCalls = []httpCase{
+	{
+		name:   "TestHTTPClientDoSuccess",
+		header: languageHeader, server: "200", attempts: 1, status: 200, check: languageSent,
+	},
+	{
+		name:   "TestHTTPClientGetSuccess",
+		method: "GET", header: languageHeader, server: "200", attempts: 1, status: 200, check: languageSent,
+	},
+	{
+		name:   "TestHTTPClientPostSuccess",
+		method: "POST", body: "{}", header: languageHeader, server: "200",
+		attempts: 1, status: 200, check: languageSent,
+	},
+	{
+		name:   "TestHTTPClientDeleteSuccess",
+		method: "DELETE", header: languageHeader, server: "200", attempts: 1, status: 200, check: languageSent,
+	},
+	{
+		name:   "TestHTTPClientPutSuccess",
+		method: "PUT", body: "{}", header: languageHeader, server: "200",
+		attempts: 1, status: 200, check: languageSent,
+	},
+	{
+		name:   "TestHTTPClientPatchSuccess",
+		method: "PATCH", body: "{}", header: languageHeader, server: "200",
+		attempts: 1, status: 200, check: languageSent,
+	},
+	{
+		name:    "TestHTTPClientGetReturnsErrorOnClientCallFailure",
+		prepare: addressed(""), server: "200", attempts: 1, text: "unsupported protocol scheme",
+	},
+	{
+		name:    "TestHTTPClientGetReturnsErrorOnFailure",
+		prepare: addressed("url_doenst_exist"), server: "200", attempts: 1, text: "unsupported protocol scheme",
+	},
+	{name: "TestHTTPClientGetReturnsNoErrorOn5xxFailure", server: "500", attempts: 1, status: 500},
+	{
+		name:   "TestPluginMethodsCalled",
+		server: "200", attempts: 1, status: 200,
+		check: func(t *testing.T, o *httpOutcome) { require.Equal(t, []error{nil}, o.done) },
+	},
+	{
+		name:    "TestPluginErrorMethodCalled",
+		prepare: addressed("does_not_exist"), server: "200", attempts: 1, text: "unsupported protocol scheme",
+		check: func(t *testing.T, o *httpOutcome) { require.ErrorContains(t, o.done[0], "unsupported protocol scheme") },
+	},
+	{
+		name:   "TestCustomHTTPClientHeaderSuccess",
+		server: "200", attempts: 1, status: 200,
+		setup: func(transport *httpretry.Transport) {
+			base := transport.Base
+			transport.Base = caseBase(func(req *http.Request) (*http.Response, error) {
+				req.Header.Set("Foo", "bar")
+				return base.RoundTrip(req)
+			})
+		},
+		check: func(t *testing.T, o *httpOutcome) { require.Equal(t, "bar", o.server.received[0].Header.Get("Foo")) },
+	},
+	{
+		name:   "TestResponseBodyStreaming",
+		server: "10ms:big", attempts: 1, elapsed: 10 * time.Millisecond, status: 200,
+		check: func(t *testing.T, o *httpOutcome) { require.Greater(t, len(o.replies[0].body), 100<<10) },
+	},
+	{
+		name:    "TestHystrixHTTPClientReturnsFallbackFailureWithoutFallBackFunction",
+		retries: 3, server: "unknown", attempts: 1, text: "no such host",
+	},
+}
+
+func languageSent(t *testing.T, o *httpOutcome) {
+	require.Equal(t, "application/json", o.server.received[0].Header.Get("Content-Type"))
+	require.Equal(t, "en", o.server.received[0].Header.Get("Accept-Language"))
+}
+
+var heimdallRetries = []httpCase{
+	{
+		name:    "TestHTTPClientGetRetriesOnFailure",
+		retries: 3, wait: time.Millisecond, server: "500", attempts: 4, elapsed: 3 * time.Millisecond, status: 500,
+	},
+	{
+		name: "TestHTTPClientPostRetriesOnFailure", differs: notBlindly,
+		method: "POST", body: "a=1", retries: 3, wait: time.Millisecond, server: "500", attempts: 1, status: 500,
+	},
+	{
+		name:  "TestHTTPClientRetriesWithBudgetGetOnFailure5xx", // ten requests get four retries, ten get none
+		times: 20, retries: 4, server: "500", attempts: 10*5 + 10, status: 500,
+		setup: func(transport *httpretry.Transport) { transport.Budget = &backoff.Budget{Capacity: 40, RetryCost: 1} },
+		check: func(t *testing.T, o *httpOutcome) {
+			require.NotErrorIs(t, o.done[9], backoff.ErrBudgetExhausted)
+			require.ErrorIs(t, o.done[10], backoff.ErrBudgetExhausted)
+		},
+	},
+	{
+		name:    "TestHTTPClientGetReturnsNoErrorsIfRetriesFailWith5xx",
+		retries: 2, wait: time.Millisecond, server: "500", attempts: 3, elapsed: 2 * time.Millisecond, status: 500,
+	},
+	{
+		name:    "TestHTTPClientGetReturnsNoErrorsIfRetrySucceeds",
+		retries: 3, wait: time.Millisecond, server: "500 500 200", attempts: 3, elapsed: 2 * time.Millisecond, status: 200,
+	},
+	{
+		name: "TestHTTPClientMultiRetryOnTimeout", differs: oneLastError,
+		retries: 3, wait: 4 * time.Millisecond, server: "10ms:200", setup: attemptTimeout(5 * time.Millisecond),
+		attempts: 4, elapsed: 32 * time.Millisecond, err: os.ErrDeadlineExceeded,
+	},
+	{
+		name:    "TestHTTPClientRetriesOnSpecificStatusCodes",
+		retries: 3, server: "400 200", setup: retryStatuses(424, 400), attempts: 2, status: 200,
+	},
+	{
+		name:    "TestHystrixHTTPClientRetriesGetOnFailure",
+		prepare: addressed("url_doesnt_exist"), retries: 3, server: "200", attempts: 1, text: "unsupported protocol scheme",
+	},
+	{
+		name: "TestHystrixHTTPClientRetriesPostOnTimeout", differs: "a POST is not cut off either",
+		method: "POST", body: "a=1&b=2", retries: 3, server: "10ms:200", setup: attemptTimeout(2 * time.Millisecond),
+		attempts: 1, elapsed: 10 * time.Millisecond, status: 200,
+	},
+	{
+		name: "TestReqBodyResetForHTTPTimeoutHigherThanHystrix", differs: "a POST is not cut off either",
+		method: "POST", body: strings.Repeat("x", 40<<10),
+		retries: 5, server: "100ms:200 100ms:200 200", setup: attemptTimeout(5 * time.Millisecond),
+		attempts: 1, elapsed: 100 * time.Millisecond, status: 200,
+	},
+	{
+		name:   "TestReqBodyResetForHTTPTimeoutHigherThanHystrix, with an Idempotency-Key",
+		method: "POST", body: strings.Repeat("x", 40<<10), header: http.Header{"Idempotency-Key": {"1"}},
+		retries: 5, server: "100ms:200 100ms:200 200", setup: attemptTimeout(5 * time.Millisecond),
+		attempts: 3, elapsed: 10 * time.Millisecond, status: 200,
+	},
+}
+
+var heimdallContexts = []httpCase{
+	{
+		name:     "TestHTTPClientContextTimeout",
+		deadline: time.Millisecond, server: "100ms:200", attempts: 1, elapsed: time.Millisecond, err: context.DeadlineExceeded,
+		check: func(t *testing.T, o *httpOutcome) {
+			want := &url.Error{Op: "Get", URL: "http://www.example.com", Err: context.DeadlineExceeded}
+			require.Equal(t, want, o.replies[0].err)
+		},
+	},
+	{
+		name: "TestHTTPClientDoContextCancelledDuringRetry", differs: bothErrors,
+		cancel: 10 * time.Millisecond, retries: 3, wait: 100 * time.Millisecond, server: "500",
+		attempts: 1, elapsed: 10 * time.Millisecond, err: context.Canceled, text: "500 Internal Server Error",
+	},
+	{
+		name:   "TestHTTPClientDoContextCancelledBeforeRetry",
+		cancel: time.Millisecond, policy: func() backoff.BackOff { return neverAsked{} }, server: "1s:500",
+		attempts: 1, elapsed: time.Millisecond, err: context.Canceled,
+	},
+	{
+		name:     "TestHTTPClientDoContextTimeoutDuringRetry",
+		deadline: 15 * time.Millisecond, retries: 3, wait: 100 * time.Millisecond, server: "500",
+		attempts: 1, elapsed: 15 * time.Millisecond, err: context.DeadlineExceeded,
+	},
+	{
+		name:   "TestHystrixHTTPClientDoContextCancelled",
+		cancel: -1, policy: func() backoff.BackOff { return neverAsked{} }, server: "100ms:200",
+		attempts: 1, err: context.Canceled,
+	},
+	{
+		name:   "TestHystrixHTTPClientDoContextCancelledDuringRetryBackoff",
+		cancel: time.Nanosecond, retries: 3, wait: time.Hour, server: "500",
+		attempts: 1, elapsed: time.Nanosecond, err: context.Canceled,
+	},
+}
+
+// neverAsked is a policy that must not be asked for a wait.
+type neverAsked struct{}
+
+func (neverAsked) NextBackOff() time.Duration { panic("asked for a wait") }
+func (neverAsked) Reset()                     {}
+
+// The helpers of heimdall read a body into memory, so that it can be sent again.
+var heimdallBodies = []httpCase{
+	{
+		name:   "TestSetRequestGetBodyReturnsNilWhenBodyIsNil",
+		method: "POST", retries: 1, server: "429 200", attempts: 2, status: 200,
+	},
+	{
+		name:   "TestSetRequestGetBodySupportsNoBody",
+		method: "POST", prepare: standardBody(func() io.Reader { return http.NoBody }),
+		retries: 1, server: "429 200", attempts: 2, status: 200,
+	},
+	{
+		name:   "TestSetRequestGetBodyKeepsExistingGetBody",
+		method: "POST", body: "ok", prepare: bodyOf(okReader), retries: 1, server: "429 200", attempts: 2, status: 200,
+	},
+	{
+		name: "TestSetRequestGetBodyMakesRequestBodyReplayable", differs: notBuffered,
+		method: "POST", body: "payload", prepare: standardBody(func() io.Reader { return io.NopCloser(strings.NewReader("payload")) }),
+		retries: 1, server: "429 200", attempts: 1, status: 429,
+	},
+	{
+		name: "TestSetRequestGetBodyReturnsErrorWhenBodyReadFails", differs: notBuffered,
+		method: "POST", prepare: standardBody(func() io.Reader { return iotest.ErrReader(errRead) }),
+		retries: 1, server: "200", attempts: 1, err: errRead,
+	},
+	{
+		name:   "TestCloneRequestReturnsOriginalRequestWhenGetBodyIsNil",
+		method: "POST", body: "payload", prepare: rewindless, retries: 1, server: "200", attempts: 1, status: 200,
+	},
+	{
+		name:   "TestCloneRequestReturnsErrorWhenGetBodyFails",
+		method: "POST", body: "payload", retries: 1, server: "429 200", attempts: 1, err: errRead,
+		prepare: func(req *http.Request) {
+			req.GetBody = func() (io.ReadCloser, error) { return nil, errRead }
+		},
+	},
+	{
+		name:   "TestCloneRequestReturnsClonedRequestWithFreshBodyAndPreservedContext",
+		method: "POST", body: "payload", header: http.Header{"X-Request-Id": {"123"}},
+		retries: 1, server: "429 200", attempts: 2, status: 200,
+		prepare: func(req *http.Request) {
+			*req = *req.WithContext(context.WithValue(req.Context(), valueKey{}, "value"))
+		},
+		setup: func(transport *httpretry.Transport) {
+			base := transport.Base
+			transport.Base = caseBase(func(req *http.Request) (*http.Response, error) {
+				if req.Context().Value(valueKey{}) != "value" {
+					return nil, errors.New("the context's value is missing")
+				}
+				return base.RoundTrip(req)
+			})
+		},
+		check: func(t *testing.T, o *httpOutcome) {
+			require.Equal(t, "123", o.server.received[1].Header.Get("X-Request-Id"))
+		},
+	},
+}
+
+var errRead = errors.New("clone body failed")
