@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -12,21 +11,23 @@ import (
 	"example.com/backoff/httpretry"
 )
 
-// limited is a base that lets at most n attempts for each host be in flight, until their responses begin.
+// limited is a RoundTripper that lets at most n requests for each host be in progress, with their retries and
+// waits, until their responses begin.
 type limited struct {
-	base  http.RoundTripper
-	n     int
-	hosts sync.Map // of chan struct{}, by the host's name
+	transport http.RoundTripper
+	n         int
+	hosts     sync.Map // of chan struct{}, by the host's name
 }
 
+// RoundTrip waits for a place for as long as the request's context lasts.
 func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
-	places, _ := l.hosts.LoadOrStore(req.URL.Host, make(chan struct{}, l.n))
-	semaphore := places.(chan struct{})
+	host, _ := l.hosts.LoadOrStore(req.URL.Host, make(chan struct{}, l.n))
+	places := host.(chan struct{})
 
 	select {
-	case semaphore <- struct{}{}:
-		defer func() { <-semaphore }()
-		return l.base.RoundTrip(req)
+	case places <- struct{}{}:
+		defer func() { <-places }()
+		return l.transport.RoundTrip(req)
 	case <-req.Context().Done():
 		if req.Body != nil {
 			req.Body.Close()
@@ -35,8 +36,8 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// Over HTTP/2, where many requests share a connection, a semaphore for each host limits the attempts that are
-// in flight. An attempt waits for its place no longer than AttemptTimeout.
+// A semaphore for each host, around the Transport, limits the requests that are in progress. The AttemptTimeout
+// of a request starts when the request has its place.
 func Example_limit() {
 	var mu sync.Mutex
 	inFlight, most := 0, 0
@@ -46,19 +47,14 @@ func Example_limit() {
 		inFlight += n
 		most = max(most, inFlight)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		count(1)
 		defer count(-1)
 	}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that are closed unused
-	server.EnableHTTP2 = true
-	server.StartTLS()
 	defer server.Close()
 
 	client := &http.Client{
-		Transport: &httpretry.Transport{
-			Base: &limited{base: server.Client().Transport, n: 3},
-		},
+		Transport: &limited{transport: &httpretry.Transport{}, n: 3},
 	}
 
 	var group sync.WaitGroup

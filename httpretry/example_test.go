@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"sync"
 	"time"
 
 	"example.com/backoff"
@@ -159,50 +158,6 @@ func Example_log() {
 	// Output:
 	// level=WARN msg=retry method=GET err="429 Too Many Requests (retry after 2ms)" wait=2ms
 	// level=INFO msg=done method=GET attempts=2
-}
-
-// Over HTTP/1, the number of connections limits the attempts that are in flight.
-func Example_maxConnsPerHost() {
-	var mu sync.Mutex
-	inFlight, most := 0, 0
-	count := func(n int) {
-		mu.Lock()
-		defer mu.Unlock()
-		inFlight += n
-		most = max(most, inFlight)
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		count(1)
-		defer count(-1)
-	}))
-	defer server.Close()
-
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	base.MaxConnsPerHost = 3
-	client := &http.Client{
-		Transport: &httpretry.Transport{Base: base},
-	}
-
-	var group sync.WaitGroup
-	for range 30 {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			resp, err := client.Get(server.URL)
-			if err != nil {
-				fmt.Println(err)
-				return
-			}
-			io.Copy(io.Discard, resp.Body)
-			resp.Body.Close()
-		}()
-	}
-	group.Wait()
-	client.CloseIdleConnections()
-
-	fmt.Println("never more than three at once:", most <= 3)
-	// Output:
-	// never more than three at once: true
 }
 
 // In a test of code that uses the client, a policy that stops turns the retries off.

@@ -40,19 +40,19 @@
 //
 // # Limit what is in flight
 //
-// Retries must not keep an overloaded service down. The best protection is a bound on the attempts that
-// are in flight at once. Over HTTP/1 that is the number of connections:
-//
-//	base := http.DefaultTransport.(*http.Transport).Clone()
-//	base.MaxConnsPerHost = 20
+// Retries must not keep an overloaded service down. The best protection is a bound on the requests that are
+// in progress at once, with their waits: a RoundTripper around the Transport that gives each request a place, in
+// ten lines, as in the example "Limit":
 //
 //	client := &http.Client{
-//		Transport: &httpretry.Transport{Base: base},
+//		Transport: &limited{transport: &httpretry.Transport{}, n: 20},
 //	}
 //
-// All processes together should have fewer attempts in flight than the service can do within one attempt's
-// timeout; half as many is a good choice. Over HTTP/2 many requests share a connection. There, use a Base
-// with a semaphore for each host, as in the example "Limit".
+// All processes together should have fewer places than the number of requests that the service can answer within
+// AttemptTimeout; half as many is a good choice.
+//
+// A base with MaxConnsPerHost, or with a semaphore, is no such bound: an attempt would spend its AttemptTimeout
+// on the wait for a connection, and leave work behind for which nobody waits.
 //
 // Where a bound cannot be kept, the budget is what protects the service. Each host has one by default.
 //

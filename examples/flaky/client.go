@@ -15,7 +15,6 @@ const (
 	maxRetries     = 3                      // for each call
 	callTimeout    = 5 * time.Second        // limits a call, with its attempts and waits
 	attemptTimeout = 500 * time.Millisecond // limits each attempt
-	maxInFlight    = 10                     // attempts at the same time
 )
 
 // errNoRetriesLeft is in the error of a call that has made all its retries.
@@ -43,11 +42,8 @@ type client struct {
 
 // newClient returns a client of the service at address.
 func newClient(address string, budget *backoff.Budget, onRetry retryFunc) *client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxConnsPerHost = maxInFlight
-
 	return &client{
-		http:    &http.Client{Transport: transport},
+		http:    &http.Client{},
 		address: address,
 		budget:  budget,
 		onRetry: onRetry,
