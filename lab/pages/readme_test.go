@@ -54,10 +54,22 @@ func stayConnected(ctx context.Context) error {
 	}, policy)
 }
 
+// take waits for a place, for a second at most.
+func take(ctx context.Context) (release func(), err error) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	case <-time.After(time.Second):
+		return nil, errNoPlace
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // The pages have the functions that are tested here.
 func TestPageFunctions(t *testing.T) {
 	here := read(t, "lab/pages/readme_test.go")
-	for name, page := range map[string]string{"ping": "README.md", "stayConnected": "docs/choosing.md"} {
+	for name, page := range map[string]string{"ping": "README.md", "stayConnected": "docs/choosing.md", "take": "docs/choosing.md"} {
 		function := regexp.MustCompile(`(?ms)^func ` + name + `\(.*?^}\n`).FindString(here)
 		require.True(t, strings.Contains(read(t, page), function), "%s has another %s", page, name)
 	}
@@ -66,6 +78,9 @@ func TestPageFunctions(t *testing.T) {
 var (
 	errRefused      = errors.New("connection refused")
 	errDisconnected = errors.New("disconnected")
+	errNoPlace      = errors.New("no place")
+
+	places chan struct{}
 
 	listen func(ctx context.Context) error
 )
@@ -221,5 +236,29 @@ func TestChoosingReconnect(t *testing.T) {
 		require.True(t, first(waits[0]), waits[0])
 		require.GreaterOrEqual(t, waits[98], 30*time.Second)
 		require.True(t, first(waits[99]), waits[99])
+	})
+}
+
+// A place is taken at once if one is free, or when another attempt has ended, but not after a second.
+func TestChoosingTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		places = make(chan struct{}, 1)
+		release, err := take(t.Context())
+		require.NoError(t, err)
+
+		start := time.Now()
+		_, err = take(t.Context())
+		require.ErrorIs(t, err, errNoPlace)
+		require.Equal(t, time.Second, time.Since(start))
+
+		time.AfterFunc(time.Second/2, release)
+		release, err = take(t.Context())
+		require.NoError(t, err)
+		defer release()
+
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = take(ctx)
+		require.ErrorIs(t, err, context.Canceled)
 	})
 }
