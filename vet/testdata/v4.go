@@ -85,7 +85,7 @@ func NewLinearBackOff(d time.Duration) *LinearBackOff { return &LinearBackOff{d}
 func (b *LinearBackOff) NextBackOff() time.Duration { return b.Interval }
 func (b *LinearBackOff) Reset()                     {}
 
-type Budget struct{}
+type Budget struct{ Capacity int }
 
 func (b *Budget) Withdraw() bool { return true }
 

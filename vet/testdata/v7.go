@@ -27,3 +27,7 @@ func WithBackOff(b BackOff) RetryOption { return nil }
 func Retry[T any](ctx context.Context, operation func() (T, error), opts ...RetryOption) (T, error) {
 	return operation()
 }
+
+func Permanent(err error) error { return err }
+
+func RetryAfter(seconds int) error { return nil }

@@ -8,7 +8,7 @@ import (
 )
 
 func shadowed(ctx context.Context, b backoff.BackOff) (n int, err error) {
-	for range backoff.Attempts(b, &err) { // want `this body never sets err: Attempts panics at the end of its first pass`
+	for range backoff.Attempts(b, &err) { // want `this body never sets err: Attempts panics at the end of its first pass \[attempts\]`
 		n, err := fetch(ctx)
 		if err == nil {
 			return n, nil
@@ -36,7 +36,7 @@ func none(ctx context.Context, b backoff.BackOff) (err error) {
 	if _, err = fetch(ctx); err == nil {
 		return nil
 	}
-	for attempt := range backoff.Attempts(b, &err) { // want `never sets err`
+	for attempt := range backoff.Attempts(b, &err) {
 		_, _ = fetch(ctx)
 		_ = attempt
 	}
@@ -52,7 +52,7 @@ func another(ctx context.Context, b backoff.BackOff) error {
 	for range seq { // a variable is not followed
 		_, last = fetch(ctx)
 	}
-	for range backoff.Attempts(b, &err) { // want `never sets err`
+	for range backoff.Attempts(b, &err) {
 		_, last = fetch(ctx)
 	}
 	return last
@@ -168,7 +168,7 @@ func given(ctx context.Context, b backoff.BackOff, err *error) {
 func inLiteral(ctx context.Context, b backoff.BackOff) func() error {
 	var err error
 	return func() error {
-		for range backoff.Attempts(b, &err) { // want `never sets err`
+		for range backoff.Attempts(b, &err) {
 			_, err := fetch(ctx)
 			_ = err
 		}

@@ -30,7 +30,7 @@ type server[T any] struct {
 	decode func([]byte) (T, error)
 }
 
-func newServer[T any](decode func([]byte) (T, error)) *server[T] {
+func NewServer[T any](decode func([]byte) (T, error)) *server[T] {
 	return &server[T]{policy: backoff.NewExponentialBackOff(), decode: decode}
 }
 
@@ -43,11 +43,9 @@ func helpers[T any](ctx context.Context, s *server[int], v T) {
 	_ = backoff.Retry(func() error { return final[T](v) }, backoff.NewExponentialBackOff())
 	_ = backoff.Retry(func() error { return s.final() }, backoff.NewExponentialBackOff())
 	_ = backoff.Retry(s.final, backoff.NewExponentialBackOff())
-	_ = backoff.Retry(fails[T, int], backoff.NewExponentialBackOff()) // want `goes on when ctx is done`
 }
 
 func final[T any](v T) error      { return backoff.Permanent(nil) }
-func fails[T, U any]() error      { return nil }
 func (s *server[T]) final() error { return backoff.Permanent(nil) }
 
 func pause[T any]() {

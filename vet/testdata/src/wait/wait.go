@@ -18,7 +18,7 @@ func sleeps() {
 			b.Reset()
 			continue
 		}
-		time.Sleep(b.NextBackOff()) // want `NextBackOff can return Stop, -1, and Sleep does not wait then`
+		time.Sleep(b.NextBackOff()) // want `NextBackOff can return Stop, -1, and Sleep does not wait then.* \[wait\]`
 	}
 }
 
@@ -36,14 +36,6 @@ func others(stop chan bool) {
 		}
 		timer.Reset(b.NextBackOff())       // want `Reset does not wait then`
 		<-time.NewTimer(b.NextBackOff()).C // want `NewTimer does not wait then`
-	}
-}
-
-func limited() {
-	b := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 5)
-	_ = map[backoff.BackOff]int{b: 1}
-	for !try() {
-		time.Sleep(b.NextBackOff()) // want `Sleep does not wait then`
 	}
 }
 
@@ -131,12 +123,6 @@ func bounded(names []string) {
 		}
 		time.Sleep(b.NextBackOff())
 	}
-	for left := 5; !try(); {
-		if left -= 1; left == 0 {
-			return
-		}
-		time.Sleep(b.NextBackOff())
-	}
 	time.Sleep(b.NextBackOff())
 	for {
 		each := backoff.NewExponentialBackOff()
@@ -176,9 +162,6 @@ func ended(ctx context.Context, limit time.Duration, jobs []int) {
 		if elapsed := time.Since(start); elapsed > limit {
 			return
 		}
-		time.Sleep(b.NextBackOff())
-	}
-	for n := 0; !try(); n = n + 1 {
 		time.Sleep(b.NextBackOff())
 	}
 }
@@ -301,62 +284,11 @@ func options(limit time.Duration, other backoff.ExponentialBackOffOpts) {
 	}
 }
 
-var again = func(d time.Duration) { <-time.After(d) }
-
-// The wait, the NextBackOff and the loop may stand in three functions.
-func followed(ctx context.Context, c *client) error {
-	b := backoff.NewExponentialBackOff()
-	for !try() {
-		pause(b.NextBackOff()) // want `Sleep does not wait then`
-		d := b.NextBackOff()
-		if err := sleep(ctx, "again", d); err != nil { // want `After does not wait then`
-			return err
-		}
-		time.Sleep(next(b))  // want `Sleep does not wait then`
-		time.Sleep(c.next()) // want `Sleep does not wait then`
-		again(c.next())      // want `After does not wait then`
-		c.wait()
-		c.wait()
-		twice(b.NextBackOff()) // want `Sleep does not wait then`
-		waitNext(b)
-		first(1, b.NextBackOff())
-		pause(time.Second)
-	}
-	pause(b.NextBackOff())
-	return nil
-}
-
-func pause(d time.Duration) { time.Sleep(d) }
-
-func waitNext(b backoff.BackOff) {
-	time.Sleep(b.NextBackOff()) // want `Sleep does not wait then`
-}
-
-func twice(d time.Duration) { pause(d) }
-
-func sleep(ctx context.Context, why string, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func next(b *backoff.ExponentialBackOff) time.Duration { return b.NextBackOff() }
-
 func (c *client) next() time.Duration {
 	d := c.policy.NextBackOff()
 	log.Print("next ", d)
 	return d
 }
-
-func (c *client) wait() {
-	log.Print("waits")
-	time.Sleep(c.policy.NextBackOff()) // want `Sleep does not wait then`
-}
-
-func first(d, _ time.Duration) { time.Sleep(d) }
 
 // A helper may look at the wait, or end the loop.
 func helped(ctx context.Context, start time.Time, c *client) {
@@ -400,14 +332,11 @@ func helped(ctx context.Context, start time.Time, c *client) {
 		}
 		time.Sleep(c.counted())
 		atLeastASecond(b.NextBackOff())
-		go c.waitAside()
 		g := b.NextBackOff()
 		if slices.Contains([]time.Duration{backoff.Stop}, g) {
 			return
 		}
 		time.Sleep(g)
-		fresh()
-		pause(func() time.Duration { return time.Second }())
 	}
 }
 
@@ -481,28 +410,10 @@ func (c *client) counted() time.Duration {
 	return c.policy.NextBackOff()
 }
 
-func (c *client) waitAside() {
-	time.Sleep(c.policy.NextBackOff()) // want `share policy, which`
-}
-
 func atLeastASecond(d time.Duration) {
 	d = max(d, time.Second)
 	time.Sleep(d)
 }
-
-// A policy for each pass cannot run out.
-func fresh() {
-	b := backoff.NewExponentialBackOff()
-	time.Sleep(b.NextBackOff())
-	for !try() {
-		c := newClient()
-		time.Sleep(c.policy.NextBackOff())
-		c.pause()
-		time.Sleep(c.next())
-	}
-}
-
-func (c *client) pause() { time.Sleep(c.policy.NextBackOff()) }
 
 func cancelled(ctx context.Context) error {
 	b := backoff.NewExponentialBackOff()
