@@ -42,8 +42,10 @@ type client struct {
 
 // newClient returns a client of the service at address.
 func newClient(address string, budget *backoff.Budget, onRetry retryFunc) *client {
+	transport := http.DefaultTransport.(*http.Transport).Clone() // connections of its own
+
 	return &client{
-		http:    &http.Client{},
+		http:    &http.Client{Transport: transport},
 		address: address,
 		budget:  budget,
 		onRetry: onRetry,
