@@ -19,7 +19,7 @@ type config struct {
 	scenario, shape, only          string
 	clients, processes, capacities numbers[int]
 	loads, rates                   numbers[float64]
-	troubles                       troubles
+	troubles                       []trouble
 	runs, seeds, retries, refund   int
 	size                           int // of batches and pools of workers
 	bound, pool                    int // over all processes
@@ -45,6 +45,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		loads:      numbers[float64]{least: 0.01, most: 1},
 		rates:      numbers[float64]{most: 1},
 	}
+	_ = c.setTroubles(usualTroubles)
 	flags := c.flags()
 	flags.SetOutput(stderr)
 	err := flags.Parse(args)
@@ -145,9 +146,9 @@ func (c *config) serviceFlags(flags *flag.FlagSet) {
 	flags.Float64Var(&c.rate, "rate", 0, "programs: `number` of requests that the service can do in a second (default 30)")
 	flags.Var(&c.loads, "load", "blip, fleet, programs: `loads` before the trouble, as shares of what the service can do,\n"+
 		"separated by commas (default 0.7,0.8,0.9 in the blip, 0.6 in the programs, else 0.8)")
-	flags.Var(&c.troubles, "trouble", "programs: `troubles`, separated by commas: none, a time for which the service is down, half (of\n"+
+	flags.Func("trouble", "programs: `troubles`, separated by commas: none, a time for which the service is down, half (of\n"+
 		"its capacity), flapping (five seconds down, five up), or a percentage of attempts that\n"+
-		"fail after ten seconds down (default 10s,60s,half,flapping,10%,30%)")
+		"fail after ten seconds down (default "+usualTroubles+")", c.setTroubles)
 	flags.DurationVar(&c.duration, "duration", 0, "blip, fleet, programs: for how `long` the service is down (default 10s), in the programs\n"+
 		"for how long half and flapping last (default 2m)")
 	flags.DurationVar(&c.after, "after", 0, "blip, programs: for how `long` operations begin after it (default 5m, in the programs at least\n"+

@@ -47,7 +47,8 @@ var lawTimeouts = []time.Duration{time.Second, 2 * time.Second}
 func lawPlans(rate float64, timeout, after time.Duration) []plan {
 	var plans []plan
 	for _, load := range []float64{0.65, 0.8, 0.9} {
-		for _, trouble := range []trouble{usualTroubles[1], usualTroubles[2], usualTroubles[3]} {
+		for _, name := range []string{"60s", "half", "flapping"} {
+			trouble, _ := parseTrouble(name)
 			plans = append(plans, plan{
 				seed: 1, processes: 1, rate: rate, load: load, queue: fifo, servers: 1, times: "exponential",
 				trouble: trouble, from: troubleAt, after: after, window: 20, timeout: timeout,
@@ -58,5 +59,5 @@ func lawPlans(rate float64, timeout, after time.Duration) []plan {
 }
 
 func lawCell(t trial) string {
-	return fmt.Sprintf("%s: %g/s, timeout %v, load %g, %s", t.name, t.rate, t.timeout, t.load, t.trouble.name())
+	return fmt.Sprintf("%s: %g/s, timeout %v, load %g, %s", t.name, t.rate, t.timeout, t.load, t.trouble.name)
 }

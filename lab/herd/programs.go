@@ -212,12 +212,9 @@ func (c config) programs(t trouble) plan {
 	return p
 }
 
-// programTroubles returns the troubles that the flags say, or those of the pages.
-func (c config) programTroubles() troubles {
+// programTroubles returns the troubles that the flags say.
+func (c config) programTroubles() []trouble {
 	all := slices.Clone(c.troubles)
-	if all == nil {
-		all = slices.Clone(usualTroubles)
-	}
 	if c.scenario == "all" {
 		all = all[:1]
 	}
@@ -250,7 +247,7 @@ func (all programs) table(w io.Writer) {
 func (all programs) byTrouble(w io.Writer, cell func(trial) string) {
 	head := []string{""}
 	for i := 0; i < len(all.trials); i += all.strategies {
-		head = append(head, all.trials[i].trouble.name())
+		head = append(head, all.trials[i].trouble.name)
 	}
 	writeStrategies(w, [][]string{head}, all.strategies, all.trials, func(t trial) []string {
 		return []string{cell(t)}

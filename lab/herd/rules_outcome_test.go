@@ -98,7 +98,7 @@ func failures(c config, rate float64) plan {
 	p := c.blip(0.008) // as many operations as in the blip at 80 %
 	p.rate *= 100
 	p.queue = noQueue
-	p.trouble = trouble{failing: rate}
+	p.trouble = trouble{name: fmt.Sprintf("%g %%", rate*100), failing: rate}
 	p.from = 0
 	p.after = 3 * time.Minute
 	return p
@@ -124,7 +124,7 @@ func TestRulesTable(t *testing.T) {
 	for _, rate := range []float64{0.1, 0.3} {
 		p := failures(c, rate)
 		plans = append(plans, p)
-		head = append(head, p.trouble.name())
+		head = append(head, p.trouble.name)
 	}
 	strategies := ruleStrategies(3)
 	table := &strings.Builder{}

@@ -17,25 +17,11 @@ const (
 
 // trouble is what a service gets into.
 type trouble struct {
+	name     string        // the head of its column
 	duration time.Duration // for how long
 	left     float64       // share of its capacity meanwhile
 	flaps    bool          // it goes down and comes back, again and again
 	failing  float64       // rate at which attempts fail from then on
-}
-
-// name is the head of its column.
-func (t trouble) name() string {
-	switch {
-	case t.flaps:
-		return "flapping"
-	case t.left > 0:
-		return "half"
-	case t.failing > 0:
-		return fmt.Sprintf("%g %%", t.failing*100)
-	case t.duration == 0:
-		return "none"
-	}
-	return fmt.Sprintf("%g s", t.duration.Seconds())
 }
 
 // described says what happens.
@@ -62,34 +48,17 @@ func spoken(d time.Duration) string {
 }
 
 // usualTroubles are those in the tables of the pages.
-var usualTroubles = troubles{
-	{duration: 10 * time.Second},
-	{duration: time.Minute},
-	{duration: degraded, left: 0.5},
-	{duration: degraded, flaps: true},
-	{duration: 10 * time.Second, failing: 0.1},
-	{duration: 10 * time.Second, failing: 0.3},
-}
+const usualTroubles = "10s,60s,half,flapping,10%,30%"
 
-// troubles is a flag of troubles, separated by commas.
-type troubles []trouble
-
-func (all *troubles) String() string {
-	var names []string
-	for _, t := range *all {
-		names = append(names, t.name())
-	}
-	return strings.Join(names, ",")
-}
-
-func (all *troubles) Set(s string) error {
-	*all = nil
+// setTroubles sets troubles that are separated by commas.
+func (c *config) setTroubles(s string) error {
+	c.troubles = nil
 	for _, name := range strings.Split(s, ",") {
 		t, err := parseTrouble(name)
 		if err != nil {
 			return err
 		}
-		*all = append(*all, t)
+		c.troubles = append(c.troubles, t)
 	}
 	return nil
 }
@@ -97,24 +66,24 @@ func (all *troubles) Set(s string) error {
 func parseTrouble(name string) (trouble, error) {
 	switch name {
 	case "none":
-		return trouble{}, nil
+		return trouble{name: name}, nil
 	case "half":
-		return trouble{duration: degraded, left: 0.5}, nil
+		return trouble{name: name, duration: degraded, left: 0.5}, nil
 	case "flapping":
-		return trouble{duration: degraded, flaps: true}, nil
+		return trouble{name: name, duration: degraded, flaps: true}, nil
 	}
 	if percent, ok := strings.CutSuffix(name, "%"); ok {
 		rate, err := strconv.ParseFloat(percent, 64)
 		if err != nil || !(rate > 0 && rate <= 100) {
 			return trouble{}, errors.New("not a percentage above zero")
 		}
-		return trouble{duration: 10 * time.Second, failing: rate / 100}, nil
+		return trouble{name: percent + " %", duration: 10 * time.Second, failing: rate / 100}, nil
 	}
 	duration, err := time.ParseDuration(name)
 	if err != nil || duration < time.Second || duration > 100*time.Hour {
 		return trouble{}, errors.New("not none, half, flapping, a percentage or a time from 1s on")
 	}
-	return trouble{duration: duration}, nil
+	return trouble{name: fmt.Sprintf("%g s", duration.Seconds()), duration: duration}, nil
 }
 
 // capacity returns the share of its capacity that a service has at a time, and until when.
