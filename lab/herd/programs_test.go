@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
 // outcomes returns what the programs come to in the first trouble, by the names of the strategies.
@@ -156,4 +158,35 @@ func TestConnections(t *testing.T) {
 	all := outcomes(t, "-shape connections -size 2000 -rate 100 -load 0.3 -guess 3 -trouble 10s")
 	require.Zero(t, all[firstWait].lost())
 	require.Greater(t, all[sameWait].lostShare(), 10.0)
+}
+
+// Where one operation in each process is more than the bound, their first waits spread the processes.
+func TestBoundedFirstWait(t *testing.T) {
+	c := settings(t, "-scenario programs")
+	for processes, want := range map[int][2]time.Duration{
+		10:  {500 * time.Millisecond, time.Minute},
+		150: {10 * time.Second, time.Minute},
+		300: {20 * time.Second, 80 * time.Second},
+	} {
+		p := simple(30)
+		p.processes = processes
+		policy := c.boundedStrategies(p)[0].policy(&simClock{}, nil).(*backoff.ExponentialBackOff)
+		require.Equal(t, want, [2]time.Duration{policy.InitialInterval, policy.MaxInterval})
+		require.Zero(t, policy.MaxElapsedTime)
+	}
+}
+
+// Several servers share the capacity: each is slower, and as many requests are done.
+func TestServers(t *testing.T) {
+	for servers, want := range map[int][]time.Duration{1: {600, 1100, 1600}, 2: {1100, 1100, 2100}} {
+		p := simple(2)
+		p.queue = fifo
+		p.servers = servers
+		serve := newCrowd(strategy{policy: noRetry}, p).serve
+		for _, took := range want {
+			got, err := serve(time.Minute)
+			require.NoError(t, err)
+			require.Equal(t, took*time.Millisecond, got)
+		}
+	}
 }
