@@ -2,24 +2,29 @@ package httpretry_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"time"
 
 	"example.com/backoff/httpretry"
 )
 
+var errNoPlace = errors.New("too many requests in progress")
+
 // limited is a RoundTripper that lets at most n requests for each host be in progress, with their retries and
-// waits, until their responses begin.
+// waits, until their responses begin. Another request waits for its place for at most patience.
 type limited struct {
 	transport http.RoundTripper
 	n         int
+	patience  time.Duration
 	hosts     sync.Map // of chan struct{}, by the host's name
 }
 
-// RoundTrip waits for a place for as long as the request's context lasts.
+// RoundTrip sends req once it has a place.
 func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	host, _ := l.hosts.LoadOrStore(req.URL.Host, make(chan struct{}, l.n))
 	places := host.(chan struct{})
@@ -28,16 +33,24 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	case places <- struct{}{}:
 		defer func() { <-places }()
 		return l.transport.RoundTrip(req)
+	case <-time.After(l.patience):
+		closeBody(req)
+		return nil, errNoPlace
 	case <-req.Context().Done():
-		if req.Body != nil {
-			req.Body.Close()
-		}
+		closeBody(req)
 		return nil, context.Cause(req.Context())
 	}
 }
 
-// A semaphore for each host, around the Transport, limits the requests that are in progress. The AttemptTimeout
-// of a request starts when the request has its place.
+// closeBody is for a request that is not sent.
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		req.Body.Close()
+	}
+}
+
+// A semaphore for each host, around the Transport, limits the requests that are in progress. AttemptTimeout
+// starts when a request has its place. Let the request's own deadline leave room for the wait and the attempts.
 func Example_limit() {
 	var mu sync.Mutex
 	inFlight, most := 0, 0
@@ -54,7 +67,11 @@ func Example_limit() {
 	defer server.Close()
 
 	client := &http.Client{
-		Transport: &limited{transport: &httpretry.Transport{}, n: 3},
+		Transport: &limited{
+			transport: &httpretry.Transport{},
+			n:         3,
+			patience:  30 * time.Second,
+		},
 	}
 
 	var group sync.WaitGroup

@@ -41,11 +41,11 @@
 // # Limit what is in flight
 //
 // Retries must not keep an overloaded service down. The best protection is a bound on the requests that are
-// in progress at once, with their waits: a RoundTripper around the Transport that gives each request a place, in
-// ten lines, as in the example "Limit":
+// in progress at once, with their waits: a RoundTripper around the Transport that gives each request a place. The
+// example "Limit" has one to copy:
 //
 //	client := &http.Client{
-//		Transport: &limited{transport: &httpretry.Transport{}, n: 20},
+//		Transport: &limited{transport: &httpretry.Transport{}, n: 20, patience: time.Second},
 //	}
 //
 // All processes together should have fewer places than the number of requests that the service can answer within
