@@ -167,6 +167,8 @@ func (c *config) programFlags(flags *flag.FlagSet) {
 	flags.IntVar(&c.pool, "pool", 0, "programs: `number` of attempts in flight in all processes, at least one in each (default as\n"+
 		"-bound)")
 	flags.BoolVar(&c.oneTimeout, "one-timeout", false, "programs: the timeout of an attempt includes its wait for a place in the pool (default not)")
+	flags.DurationVar(&c.patience, "patience", 0, "programs: for how `long` an operation waits for its place within -bound (default as long as it\n"+
+		"takes)")
 	flags.Float64Var(&c.poison, "poison", 0, "programs: `share` of operations that never succeed; they are not counted (default 0)")
 	flags.BoolVar(&c.neighboursToo, "neighbours", false, "programs: print what requests of other programs lose: they are 5 % of the load and make no\n"+
 		"retries")

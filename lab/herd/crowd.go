@@ -115,6 +115,9 @@ func (c *crowd) begin(process int, then func()) {
 		c.begun.add(c.clock.second(), 1)
 	}
 	start := func() bool {
+		if c.patience > 0 && c.clock.now > arrived+c.patience {
+			return false
+		}
 		op := c.operation()
 		op.process, op.policy, op.then = p, c.wrapped(p), then
 		op.arrived, op.poison = arrived, poison

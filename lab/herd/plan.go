@@ -26,6 +26,7 @@ type plan struct {
 
 	timeout    time.Duration // of attempts
 	oneTimeout bool          // it includes the wait for a place in a pool
+	patience   time.Duration // for which an operation waits for its place, if it is set
 	poison     float64       // share of operations that no attempt makes succeed
 	neighbours float64       // requests per second of other programs to the service, which do not retry
 	beside     float64       // requests per second of each process to another service, which succeed, in its budget

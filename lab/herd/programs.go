@@ -84,6 +84,7 @@ func (c config) arrivalStrategies(p plan) []strategy {
 		{name: threeSmall, policy: threeTimes, process: small},
 		{name: threePooled, policy: threeTimes, attempts: pool},
 		{name: threeBoth, policy: threeTimes, process: own, attempts: pool},
+		{name: threeBounded, policy: threeTimes, operations: c.boundSize(p)},
 		byDefault,
 		{name: pooled, policy: exponential(), attempts: pool},
 		unlimited,
@@ -129,13 +130,12 @@ func (c config) toolStrategies(plan) []strategy {
 // boundedStrategies go on without a limit of time, or for ten retries. Where one operation in each process
 // is more than the bound, the first wait spreads the processes.
 func (c config) boundedStrategies(p plan) []strategy {
-	bound := cmp.Or(c.bound, halfOfTimeout(p))
 	policy := forever
-	if p.processes > bound {
+	if p.processes > cmp.Or(c.bound, halfOfTimeout(p)) {
 		first := seconds(2 * float64(p.processes) / p.rate)
 		policy = waitingFirst(first, max(4*first, backoff.DefaultMaxInterval))
 	}
-	places := p.perProcess(bound)
+	places := c.boundSize(p)
 	return []strategy{
 		{name: bounded, policy: policy, operations: places},
 		{name: boundedTen, policy: limited(deadLetter, policy), operations: places},
@@ -145,8 +145,10 @@ func (c config) boundedStrategies(p plan) []strategy {
 // halfOfTimeout returns half of what a service can do within the timeout of an attempt.
 func halfOfTimeout(p plan) int { return max(1, int(p.rate*p.timeout.Seconds()/2)) }
 
-// poolSize returns the attempts that each process can have in flight.
-func (c config) poolSize(p plan) int { return p.perProcess(cmp.Or(c.pool, halfOfTimeout(p))) }
+// boundSize and poolSize return the operations that each process can have in progress, and the attempts that it
+// can have in flight.
+func (c config) boundSize(p plan) int { return p.perProcess(cmp.Or(c.bound, halfOfTimeout(p))) }
+func (c config) poolSize(p plan) int  { return p.perProcess(cmp.Or(c.pool, halfOfTimeout(p))) }
 
 // reconnectWait returns 2 N / spare capacity, with the spare capacity that somebody has guessed.
 func (c config) reconnectWait(p plan) time.Duration {

@@ -65,6 +65,15 @@ func TestBoundedTime(t *testing.T) {
 	}
 	c.runUntil(time.Minute)
 	require.Equal(t, 6*time.Second, c.slowest)
+
+	c = newCrowd(strategy{policy: noRetry, operations: 1}, simple(100))
+	c.patience = 3 * time.Second
+	c.serve = func(time.Duration) (time.Duration, error) { return 2 * time.Second, nil }
+	for range 3 {
+		c.begin(0, nil)
+	}
+	c.runUntil(time.Minute)
+	require.Equal(t, 1, c.lost(), "it has no place after 3 s")
 }
 
 // The wait for a place takes from the time that an attempt has for its answer, if it has one timeout.

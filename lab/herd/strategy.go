@@ -20,6 +20,7 @@ const (
 	threeSmall   = "3 retries, Capacity 5"
 	threePooled  = "3 retries, pooled"
 	threeBoth    = "3 retries, budget, pooled"
+	threeBounded = "3 retries, bounded"
 	twoLate      = "2 retries from 5 s"
 	firstWait    = "first wait 2 N / spare"
 	sameWait     = "no room to grow"
