@@ -99,7 +99,7 @@ func (all programs) draw() string {
 func (all programs) drawSlowest() string {
 	c := &bars{
 		title: "Until all is done",
-		unit:  "the slowest operation; pale: the share that is lost",
+		unit:  "the slowest operation, or the share that is lost (pale)",
 		high:  600,
 		ticks: []float64{1, 10, 60, 600},
 		show: func(v float64) string {
@@ -121,6 +121,7 @@ func (all programs) drawSlowest() string {
 		o := t.middle((*outcome).longest)
 		b := bar{says: t.harm(), value: o.longest()}
 		if o.lost() > 0 {
+			b.says += " lost"
 			b.value = c.high
 			b.open = true
 		}

@@ -30,7 +30,7 @@ func (all programs) drawLoad() string {
 	c := &timeline{plan: p, from: -int(p.duration.Seconds()) - 20, to: 60}
 	var drawn []trial
 	for _, t := range all.trials {
-		if t.drawn() && t.name != bounded {
+		if t.drawn() {
 			drawn = append(drawn, t)
 			c.to = max(c.to, int(min(t.claimed()+20, p.after.Seconds())))
 		}
@@ -83,7 +83,7 @@ func (c *timeline) x(second int) float64 {
 func (c *timeline) draw() string {
 	const (
 		axis = "seconds since the service is back"
-		unit = "in multiples of what it can do; the line is 1"
+		unit = "in multiples of what it can do (the line); shaded: the trouble"
 	)
 	bottom := panelsTop + len(c.panels)*(panelHeight+panelGap) - panelGap
 	description := "Horizontal: " + axis + ". Vertical: " + unit + "."
