@@ -5,35 +5,42 @@
 //	}
 //
 // The client sends a request up to five times, with random waits in between: at first up to half a
-// second, at last up to 1.7 s. A POST is sent again only if the server has done nothing with it. Which
-// failures are followed by another attempt depends on the request:
+// second, at last up to 1.7 s. A POST without an idempotency key is sent again only if the server has done
+// nothing with it. Which failures are followed by another attempt depends on the request:
 //
 //   - GET, HEAD, OPTIONS, TRACE, PUT and DELETE: a network error, a status of 408, 429, 500, 502, 503,
 //     504 or 512 to 599 ([backoff.RetryableStatus]), and no response within 30 s
 //     ([Transport.AttemptTimeout]).
-//   - POST, PATCH and any other method: status 429, and a failure to connect. After any other failure
-//     the request is not sent again, and no attempt is cut off, however long it takes.
+//   - POST, PATCH and any other method: status 429, and a failed dial, to the server or its proxy. After
+//     any other failure, a failed TLS handshake included, the request is not sent again. No attempt is
+//     cut off, however long it takes.
 //   - POST, PATCH and any other method with an Idempotency-Key or X-Idempotency-Key header: the same as
-//     for a GET. The header may be an empty list of values, which net/http does not send:
-//     req.Header["Idempotency-Key"] = nil marks a request as safe to repeat.
+//     for a GET. So each attempt is cut off after AttemptTimeout. To mark a request as safe to repeat
+//     without sending the header, set req.Header["Idempotency-Key"] = nil.
 //
-// The body is sent again, whole, each time. That takes a GetBody, which [http.NewRequest] sets for a
-// [bytes.Buffer], a [bytes.Reader] or a [strings.Reader]. A request that has a body and no GetBody is
-// sent once, and so is one with an Upgrade header.
+// If a POST without a key ends with an error other than a failed dial, nobody knows whether the server has
+// done the work: ask the server before you send it again.
+//
+// The body is sent again, whole, each time. For that the request needs a GetBody, which [http.NewRequest]
+// sets for a [bytes.Buffer], a [bytes.Reader] or a [strings.Reader]. A request with a body and no GetBody is
+// sent once. So is a request with an Upgrade header.
 //
 // # What comes back
 //
-// You get what you get without retries: a response of any status, whose body you close, or an error. If
-// retries do not help, that is the last response, unread, such as the last 503, or the last attempt's
-// error. The responses before it are closed by the Transport.
+// You get a response of any status, whose body you close, or an error, as without retries. If retries do not
+// help, you get what the last attempt brought: its response, unread, such as a 503, or its error. The
+// responses before it are closed by the Transport.
 //
 // The Transport gives up after five attempts, or earlier if
 //
-//   - the next wait would end more than 15 minutes after the start, or after the deadline of the
-//     request's context;
-//   - the server asks for a wait of more than a minute ([Transport.MaxRetryAfter]);
-//   - the budget of the host cannot pay for a retry. A fresh budget pays for five retries, whoever
-//     makes them; see [Transport.Budget].
+//   - a wait would end more than 15 minutes after the start;
+//   - a wait would outlast the deadline of the request's context. (The first wait starts nevertheless, as in
+//     [backoff.Retry], and ends with the context's error.);
+//   - the server asks for a wait of more than a minute ([Transport.MaxRetryAfter]), or for no retry;
+//   - the budget of the host cannot pay for a retry. A fresh budget pays for five retries in all: if the
+//     service is down when the process starts, ten GETs make 15 requests; see [Transport.Budget].
+//
+// If the context ends during a wait, you get an error that matches the context's, and no response.
 //
 // The Timeout of an [http.Client] limits all attempts together, with their waits and the reading of the
 // last body.
@@ -41,48 +48,52 @@
 // # Limit what is in flight
 //
 // Retries must not keep an overloaded service down. The best protection is a bound on the requests that are
-// in progress at once, with their waits: a RoundTripper around the Transport that gives each request a place. The
-// example "Limit" has one to copy:
+// in progress at once, with their waits: a RoundTripper around the Transport that gives each request a place
+// until its response begins. There is one to copy in example_limit_test.go:
 //
 //	client := &http.Client{
 //		Transport: &limited{transport: &httpretry.Transport{}, n: 20, patience: time.Second},
 //	}
 //
-// All processes together should have fewer places than the number of requests that the service can answer within
-// AttemptTimeout; half as many is a good choice.
+// If the service answers r requests per second, give all processes together about r × AttemptTimeout / 2 places
+// for it.
 //
-// A base with MaxConnsPerHost, or with a semaphore, is no such bound: an attempt would spend its AttemptTimeout
-// on the wait for a connection, and leave work behind for which nobody waits.
+// A base with MaxConnsPerHost, or with a semaphore, is no such bound: an attempt would wait for its connection
+// within its AttemptTimeout. If it gets one late, it is cut off while the server still works on it, and is sent
+// again.
 //
 // Where a bound cannot be kept, the budget is what protects the service. Each host has one by default.
 //
-// # Details
+// # What a server says
 //
-// A wait is at least as long as the server asks for by Retry-After-Ms, or else by Retry-After. A wait that
-// stands elsewhere can be copied there by a Base, as in the example "Post".
+// A wait is at least as long as the server asks for by Retry-After-Ms, or else by Retry-After. If an API says the
+// wait in the body, a Base can copy it into one of these headers: example_post_test.go shows it.
 //
 // A response with "X-Should-Retry: false" is not followed by another attempt. A response with
-// "X-Should-Retry: true" is, if its status is 400 or more. For a POST, the header can only prevent the attempt
-// that would follow a 429.
+// "X-Should-Retry: true" is followed by one, if its status is 400 or more and the request may be sent twice. For
+// a POST without a key, the header can only prevent the attempt after a 429.
+//
+// # Signers, redirects and errors
 //
 // Base sends each attempt, so a RoundTripper below the Transport, such as a signer, is called for each
-// attempt, and one above it for each request.
+// attempt, and one above it for each request. Let a signer return a [backoff.Permanent] where another
+// attempt would not help.
 //
 // An [http.Client] follows a redirect by a request of its own, which has its own attempts. After status 307
-// and 308 it sends the method and the body again, also those of a POST.
+// and 308 it sends the method and the body again, also those of a POST. A signer in Base signs that request too.
 //
 // Some errors will be the same next time and are returned immediately: a certificate that is not accepted, a
 // TLS handshake that the server refuses, plain HTTP in answer to TLS, an unknown host name, an invalid port,
 // and a request that net/http refuses to send, for example because of an invalid header or an unknown scheme.
 //
-// A response that is followed by another attempt is dropped, with its cookies. A request whose Cancel channel
-// is closed is not sent again, but only its context also ends a wait. The bodies that GetBody returns must
-// share nothing: let it open a file again, not seek in one, for net/http may still read the last body.
+// # Small print
+//
+// A response that is followed by another attempt is dropped, with its cookies. Each call of GetBody must return
+// an independent body (open a file again, do not seek), since net/http may still read the previous one. The
+// deprecated Cancel channel of a request ends an attempt and prevents the next one, but does not end a wait.
 //
 // Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and PingTimeout
-// in the base's [http.HTTP2Config] below AttemptTimeout, so that it is found and replaced.
-//
-// The package depends on the standard library and backoff alone.
+// in the base's HTTP2 configuration below AttemptTimeout, so that such a connection is found and replaced.
 package httpretry
 
 import (
@@ -111,20 +122,20 @@ const (
 // service. The zero value is ready to use. A Transport is safe for concurrent use if its functions are. It
 // must not be changed or copied after first use.
 //
-// To send a request without retries, use another client, such as [http.DefaultClient]. To turn retries off
-// altogether, for example in a test, let Policy return a [backoff.StopBackOff].
+// To send a request without retries, use a client whose Transport is the Base. To turn retries off for all,
+// for example in a test, let Policy return a [backoff.StopBackOff]; AttemptTimeout still applies then.
 type Transport struct {
-	// Base sends each attempt. Nil means [http.DefaultTransport]; a Transport that takes the place of
-	// http.DefaultTransport must have a Base.
+	// Base sends each attempt. Nil means [http.DefaultTransport]. If you assign a Transport to
+	// http.DefaultTransport, set its Base to the old value, or it would call itself.
 	//
 	// Base is called for each attempt, so it is the place for what each attempt needs anew, such as a
 	// signature. It receives the values of the request's context, and a copy of the header, which it may
 	// change. A counter among these values can tell it how often the request was sent before
 	// (http.request.resend_count).
 	//
-	// Base must return when the request's context ends. (An [http.Transport] does, but first waits for a
-	// Read of the request's body that it has called.) It must return status 429 or a failed dial only if
-	// the server has done nothing with the request, since a POST is then sent again.
+	// Base must return when the request's context ends. A status 429 from it, or a failed dial (a
+	// [net.OpError] with Op "dial"), must mean that the server has done nothing with the request, since a
+	// POST is then sent again.
 	//
 	// If Base is a Transport too, the attempts multiply: 5 × 5 by default, and AttemptTimeout limits
 	// five of them together with their waits. If Base calls an [http.Client], let its CheckRedirect
@@ -134,16 +145,16 @@ type Transport struct {
 
 	// AttemptTimeout limits the time from the start of an attempt to its response's headers. Zero means
 	// 30 s, so that a GET whose answer takes 40 s is sent five times and fails. It must not be
-	// negative. After a timeout, the functions below receive [os.ErrDeadlineExceeded].
+	// negative. After a timeout, the functions below receive [os.ErrDeadlineExceeded], and so does the
+	// caller in the end. (It does not match [context.DeadlineExceeded].)
 	//
 	// It limits only the attempts of requests that are sent again after a timeout. A POST without an
-	// idempotency key may take as long as its context allows. That includes the dial, which only the
-	// base's dialer limits ([http.DefaultTransport] to 30 s), and the wait for a connection if Base has
-	// MaxConnsPerHost.
+	// idempotency key may take as long as its context allows, its dial included: that is limited by the
+	// base's dialer ([http.DefaultTransport]'s to 30 s).
 	//
 	// It does not limit the reading of the response's body; the request's context and the Timeout of an
-	// [http.Client] do. Over HTTP/2 a response may end before the request's body is sent. Then the rest of
-	// the body may take as long again.
+	// [http.Client] do. If a response over HTTP/2 ends before the request's body is sent, the rest of
+	// that body may take up to another AttemptTimeout.
 	AttemptTimeout time.Duration
 
 	// MaxRetryAfter is the longest wait that a server may ask for. A response that asks for more is
@@ -155,13 +166,13 @@ type Transport struct {
 	// [Retryable], which it can call.
 	//
 	// Retryable is called after each attempt at a GET, HEAD, OPTIONS, TRACE, PUT or DELETE, and at a
-	// request with an idempotency key. If it returns false, any response counts as a success. After an
-	// attempt at another request, such as a POST, it is called only if the status is 429 or if no
-	// connection could be made. It is not called after an error that is returned whatever it says: the
+	// request with an idempotency key. If it returns false, any response counts as a success for Budget
+	// and Done. After an attempt at another request, such as a POST, it is called only if the status is
+	// 429 or the dial failed. It is not called after an error that is returned whatever it says: the
 	// request's context has ended, or net/http refuses to send the request.
 	//
-	// It may read the response's body, without a time limit, if it puts one with the same content in its
-	// place.
+	// It may read the response's body if it puts one with the same content in its place; AttemptTimeout
+	// does not limit that reading.
 	Retryable func(req *http.Request, resp *http.Response, err error) bool
 
 	// Policy returns a policy for one request. Nil means at most 4 retries within 15 minutes, with full
@@ -175,8 +186,8 @@ type Transport struct {
 	// Budget pays for the retries of all requests, to whatever host. Share it with other clients of the
 	// same service. If the policy has the same budget already, a retry is paid for once.
 	//
-	// Nil means a zero Budget for each host: for each scheme, name and port, as the requests' URLs have
-	// them. A host is forgotten after 5,000 to 10,000 others have been called.
+	// Nil means a zero Budget for each host, that is for each scheme, name and port. The Transport
+	// remembers at least the last 5,000.
 	//
 	// A fresh budget pays for five retries, whoever makes them. Then it refuses retries, and Done receives
 	// an error that matches [backoff.ErrBudgetExhausted], until requests succeed again.
@@ -185,19 +196,20 @@ type Transport struct {
 	// Notify, if not nil, is called before the wait for each retry, with the reason for the retry.
 	Notify func(req *http.Request, err error, wait time.Duration)
 
-	// Done, if not nil, is called at the end of each request that may be sent again after some failure,
-	// with the number of attempts. The error is nil if the last response is a success or an answer that
-	// asks for no retry, such as a 404. It matches [backoff.ErrBudgetExhausted] if the budget
-	// refused a retry, even if RoundTrip returns a response.
+	// Done, if not nil, is called at the end of each request, with the number of attempts, unless the
+	// request is never repeated (a body without GetBody, an Upgrade header). The error is nil if the last
+	// response is a success or an answer that asks for no retry, such as a 404. It matches
+	// [backoff.ErrBudgetExhausted] if the budget refused a retry, even if RoundTrip returns a response.
 	Done func(req *http.Request, attempts int, err error)
 
 	hosts hosts
 }
 
-// RoundTrip sends req, and again as long as that may help. If it gives up, it returns the last attempt's
-// response, unread, or an error that matches the last attempt's, and [backoff.ErrBudgetExhausted] if the
-// budget refused a retry. If the request's context has ended, the error matches the context's; if a wait
-// would have outlasted its deadline, [context.DeadlineExceeded].
+// RoundTrip sends req, and again as long as that may help. If the last attempt brought a response, RoundTrip
+// returns that, even if the budget refused a retry or a wait would have been too long. Otherwise it returns an
+// error that matches the last attempt's, and also [backoff.ErrBudgetExhausted] or [context.DeadlineExceeded] if
+// that was the reason to give up. If the request's context ends, during an attempt or a wait, the error matches
+// the context's.
 //
 // The response's body must be closed, even if it is empty.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {

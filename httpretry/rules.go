@@ -15,7 +15,8 @@ import (
 )
 
 // Retryable is the rule that decides whether to try again after an attempt that brought resp, or err if resp
-// is nil. The package comment says what it is. It does not ask whether the request may be sent twice.
+// is nil. The package comment says what it is. It looks at the result alone: whether the request may be sent
+// twice, the Transport decides.
 func Retryable(resp *http.Response, err error) bool {
 	if resp == nil {
 		return !permanent(err) && !invalidRequest(err)
