@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -10,8 +11,7 @@ import (
 type bars struct {
 	title, unit string
 	high        float64
-	ticks       []float64
-	show        func(float64) string // of a tick
+	ticks       map[float64]string
 	scale       func(float64) float64
 	groups      []group
 }
@@ -54,8 +54,8 @@ func (c *bars) draw() string {
 	}
 	s := newSVG(height+8, c.title, description)
 	s.text(8, 44, "start", "", c.unit)
-	for _, tick := range c.ticks {
-		s.text(c.x(tick), barsTop-14, "middle", "", c.show(tick))
+	for _, tick := range slices.Sorted(maps.Keys(c.ticks)) {
+		s.text(c.x(tick), barsTop-14, "middle", "", c.ticks[tick])
 		s.line(c.x(tick), barsTop-8, c.x(tick), float64(height))
 	}
 	y := float64(barsTop)
@@ -101,13 +101,7 @@ func (all programs) drawSlowest() string {
 		title: "Until all is done",
 		unit:  "the slowest operation, or the share that is lost (pale)",
 		high:  600,
-		ticks: []float64{1, 10, 60, 600},
-		show: func(v float64) string {
-			if v < 60 {
-				return fmt.Sprintf("%g s", v)
-			}
-			return fmt.Sprintf("%g min", v/60)
-		},
+		ticks: map[float64]string{1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min"},
 		scale: func(v float64) float64 { return math.Log(max(1, v)) },
 	}
 	for _, t := range all.trials {
@@ -118,7 +112,7 @@ func (all programs) drawSlowest() string {
 		}
 	}
 	c.groups = all.groups(func(t trial) bar {
-		o := t.middle((*outcome).longest)
+		o := t.outcomes[0]
 		b := bar{says: t.harm(), value: o.longest()}
 		if o.lost() > 0 {
 			b.says += " lost"
@@ -136,13 +130,12 @@ func (all programs) drawNeighbours() string {
 		title: "What neighbours lose after the trouble is over",
 		unit:  "% of the requests of others, who do not retry",
 		high:  100,
-		ticks: []float64{0, 25, 50, 75, 100},
-		show:  func(v float64) string { return fmt.Sprint(v) },
+		ticks: map[float64]string{0: "0", 25: "25", 50: "50", 75: "75", 100: "100"},
 		scale: func(v float64) float64 { return v },
 	}
 	c.groups = all.groups(func(t trial) bar {
 		return bar{
-			value: t.middle((*outcome).othersAfter).othersAfter(),
+			value: t.outcomes[0].othersAfter(),
 			says:  t.span((*outcome).othersAfter, decimals(0), " %"),
 		}
 	})
@@ -155,7 +148,7 @@ func (all programs) groups(show func(trial) bar) []group {
 	for some := range slices.Chunk(all.trials, all.strategies) {
 		g := group{name: some[0].trouble.described()}
 		for _, t := range some {
-			if t.drawn() {
+			if colours[t.name] != "" {
 				b := show(t)
 				b.name = t.name
 				g.bars = append(g.bars, b)
@@ -164,13 +157,4 @@ func (all programs) groups(show func(trial) bar) []group {
 		groups = append(groups, g)
 	}
 	return groups
-}
-
-// drawn reports whether a strategy has a place in charts. Without a limit of time, that of arrivals looks like
-// the default.
-func (t trial) drawn() bool {
-	if t.name == noLimit {
-		return t.workers > 0 || t.atOnce > 0
-	}
-	return colours[t.name] != ""
 }

@@ -19,8 +19,8 @@ func TestCharts(t *testing.T) {
 	for args, words := range map[string][]string{
 		"-scenario programs -after 20s -trouble 10s -shape workers":       {"3 retries, budget", "% are lost; "},
 		"-scenario programs -after 90s -trouble 10s":                      {"down for 10 s", pooled, "nothing is lost; the slowest takes"},
-		"-scenario programs -shape workers -trouble 10s,half":             {"half of the capacity for 2 min", noLimit, "1 min"},
-		"-scenario programs -shape workers -trouble 10s,half -neighbours": {"neighbours", "75", noLimit},
+		"-scenario programs -shape workers -trouble 10s,half":             {"half of the capacity for 2 min", pooled, "1 min"},
+		"-scenario programs -shape workers -trouble 10s,half -neighbours": {"neighbours", "75", pooled},
 	} {
 		file := filepath.Join(t.TempDir(), "chart.svg")
 		output(t, args, "-svg", file)

@@ -33,9 +33,7 @@ type config struct {
 var errReported = errors.New("reported")
 
 // single holds the flags for which a scenario takes one number, and others several.
-var single = map[string]string{
-	"blip": "processes", "programs": "processes load",
-}
+var single = map[string]string{"blip": "processes", "programs": "processes load"}
 
 func parse(args []string, stderr io.Writer) (config, error) {
 	c := config{

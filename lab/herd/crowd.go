@@ -85,19 +85,14 @@ func (c *crowd) restart(process int) {
 
 // arrivals has f called at random times, rate times a second on average, until the end.
 func (c *crowd) arrivals(random *rand.Rand, rate float64, end time.Duration, f func()) {
-	var at time.Duration
-	var arrive func()
-	following := func() {
-		at += time.Duration(random.ExpFloat64() / rate * float64(time.Second))
-		if at < end {
-			c.schedule(at, arrive)
-		}
+	at := c.clock.now + time.Duration(random.ExpFloat64()/rate*float64(time.Second))
+	if at >= end {
+		return
 	}
-	arrive = func() {
+	c.schedule(at, func() {
 		f()
-		following()
-	}
-	following()
+		c.arrivals(random, rate, end, f)
+	})
 }
 
 // wrapped returns a policy for an operation of a process.
@@ -126,9 +121,9 @@ func (c *crowd) begin(process int, then func()) {
 	}
 	if p.operations.take() {
 		start()
-		return
+	} else {
+		p.operations.wait(start)
 	}
-	p.operations.wait(start)
 }
 
 // operation returns an operation that is idle.

@@ -35,7 +35,7 @@ const (
 
 // colours holds the colour of each strategy in charts, by its name in their style.
 var colours = map[string]string{
-	noRetries: "grey", defaults: "orange", noLimit: "red", bounded: "teal", pooled: "green", threeBudget: "olive",
+	noRetries: "grey", defaults: "orange", bounded: "teal", pooled: "green", threeBudget: "olive",
 	twoLate: "purple", firstWait: "teal", sameWait: "red",
 }
 

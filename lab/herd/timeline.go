@@ -30,7 +30,7 @@ func (all programs) drawLoad() string {
 	c := &timeline{plan: p, from: -int(p.duration.Seconds()) - 20, to: 60}
 	var drawn []trial
 	for _, t := range all.trials {
-		if t.drawn() {
+		if colours[t.name] != "" {
 			drawn = append(drawn, t)
 			c.to = max(c.to, int(min(t.claimed()+20, p.after.Seconds())))
 		}

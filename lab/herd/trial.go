@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 )
@@ -29,14 +27,6 @@ func (c config) try(strategies []strategy, plans ...plan) []trial {
 		t.outcomes[k] = play(t.strategy, t.plan)
 	})
 	return all
-}
-
-// middle returns the outcome with the median of a figure.
-func (t trial) middle(figure func(*outcome) float64) *outcome {
-	sorted := slices.SortedFunc(slices.Values(t.outcomes), func(a, b *outcome) int {
-		return cmp.Compare(figure(a), figure(b))
-	})
-	return sorted[len(sorted)/2]
 }
 
 // span returns a figure of the outcomes, or its range over the seeds, with a unit.
