@@ -76,7 +76,7 @@ func (c *bars) drawGroup(s *svg, g group, y float64) float64 {
 			class = "open bar"
 		}
 		s.name(8, y+barHeight-1, b.name)
-		fmt.Fprintf(s, `<rect class="%s" style="fill:var(--%s)" x="%d" y="%.1f" width="%.1f" height="%d"/>`+"\n",
+		fmt.Fprintf(s, `<rect class="%s %s" x="%d" y="%.1f" width="%.1f" height="%d"/>`+"\n",
 			class, colours[b.name], barsLeft, y, width, barHeight)
 		s.text(barsLeft+width+6, y+barHeight-1, "start", "", b.says)
 		y += barGap
@@ -148,7 +148,7 @@ func (all programs) groups(show func(trial) bar) []group {
 	for some := range slices.Chunk(all.trials, all.strategies) {
 		g := group{name: some[0].trouble.described()}
 		for _, t := range some {
-			if colours[t.name] != "" {
+			if slices.Contains(inBars, t.name) {
 				b := show(t)
 				b.name = t.name
 				g.bars = append(g.bars, b)

@@ -8,18 +8,36 @@ import (
 
 // style has two sets of colours, each with a contrast of 4.5 at least: no colour has that with white and
 // with the dark background of GitHub. The picture brings its own background, since the page's need not be
-// what the reader's system prefers.
+// what the reader's system prefers. A class sets the current color, which programs without variables know.
 const style = `<style>
-svg{--page:#ffffff;--grey:#59636e;--red:#d1242f;--orange:#a85508;--green:#1a7f37;--teal:#0e7480;--olive:#6b6e00;--purple:#8250df}
-@media (prefers-color-scheme:dark){svg{--page:#0d1117;--grey:#9198a1;--red:#ff7b72;--orange:#e3914a;--green:#3fb950;--teal:#39c5cf;--olive:#c4c64a;--purple:#bc8cff}}
-text{font:14px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:var(--grey)}
-.page{fill:var(--page)}
+svg,.grey{color:#59636e}
+.page{color:#ffffff}
+.red{color:#d1242f}
+.orange{color:#a85508}
+.green{color:#1a7f37}
+.teal{color:#0e7480}
+.olive{color:#6b6e00}
+.purple{color:#8250df}
+.blue{color:#0969da}
+@media (prefers-color-scheme:dark){
+svg,.grey{color:#9198a1}
+.page{color:#0d1117}
+.red{color:#ff7b72}
+.orange{color:#e3914a}
+.green{color:#3fb950}
+.teal{color:#39c5cf}
+.olive{color:#c4c64a}
+.purple{color:#bc8cff}
+.blue{color:#58a6ff}
+}
+text{font:14px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}
+text,rect{fill:currentColor}
 .title{font-size:15px;font-weight:600}
 .label{font-weight:600}
-.grid{stroke:var(--grey);stroke-opacity:.3}
-.shade{fill:var(--grey);fill-opacity:.18}
+.grid{stroke:currentColor;stroke-opacity:.3}
+.shade{fill-opacity:.18}
 .open{fill-opacity:.35}
-.curve{fill:none;stroke-width:2;stroke-linejoin:round}
+.curve{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}
 </style>
 <rect class="page" width="100%" height="100%"/>
 `
@@ -53,7 +71,7 @@ func (s *svg) text(x, y float64, anchor, attributes, text string) {
 
 // name writes the name of a strategy in its colour.
 func (s *svg) name(x, y float64, name string) {
-	s.text(x, y, "start", `class="label" style="fill:var(--`+colours[name]+`)"`, name)
+	s.text(x, y, "start", `class="label `+colours[name]+`"`, name)
 }
 
 // line draws a line of the grid.

@@ -35,9 +35,15 @@ const (
 
 // colours holds the colour of each strategy in charts, by its name in their style.
 var colours = map[string]string{
-	noRetries: "grey", defaults: "orange", bounded: "teal", pooled: "green", threeBudget: "olive",
-	twoLate: "purple", firstWait: "teal", sameWait: "red",
+	noRetries: "grey", defaults: "orange", bounded: "teal", pooled: "green", three: "red", threeBudget: "olive",
+	threeBounded: "blue", twoLate: "purple", firstWait: "teal", sameWait: "red",
 }
+
+// What the charts show: over time, the same three retries in each panel but the first.
+var (
+	inLoad = []string{noRetries, three, threeBudget, threeBounded}
+	inBars = []string{noRetries, threeBudget, defaults, pooled, bounded, twoLate, firstWait, sameWait}
+)
 
 // strategy is a way to retry.
 type strategy struct {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // timeline is a chart of the requests that reach a service over time, with a panel for each strategy, one above
@@ -30,7 +31,7 @@ func (all programs) drawLoad() string {
 	c := &timeline{plan: p, from: -int(p.duration.Seconds()) - 20, to: 60}
 	var drawn []trial
 	for _, t := range all.trials {
-		if colours[t.name] != "" {
+		if slices.Contains(inLoad, t.name) {
 			drawn = append(drawn, t)
 			c.to = max(c.to, int(min(t.claimed()+20, p.after.Seconds())))
 		}
@@ -58,6 +59,8 @@ func (t trial) verdict() string {
 		return "nothing is lost; the slowest takes " + t.harm()
 	case math.IsInf(after, 1):
 		return fmt.Sprintf("%s are lost; does not recover in %s", t.harm(), spoken(o.after))
+	case after < 1:
+		return t.harm() + " are lost; recovers immediately"
 	}
 	return fmt.Sprintf("%s are lost; recovers after %.0f s", t.harm(), after)
 }
@@ -119,7 +122,7 @@ func (c *timeline) drawPanel(s *svg, one panel, above float64) {
 	s.text(chartLeft-6, above+panelHeight+5, "end", "", "0")
 	s.name(chartLeft, above-27, one.name)
 	s.text(chartLeft, above-9, "start", "", one.verdict)
-	fmt.Fprintf(s, `<polyline class="curve" style="stroke:var(--%s)" points="`, colours[one.name])
+	fmt.Fprintf(s, `<polyline class="curve %s" points="`, colours[one.name])
 	for i, v := range one.requests {
 		fmt.Fprintf(s, "%.1f,%.1f ", c.x(c.from+i), y(v))
 	}
