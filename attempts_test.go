@@ -1,6 +1,7 @@
 package backoff_test
 
 import (
+	"fmt"
 	"io"
 	"runtime"
 	"testing"
@@ -28,90 +29,54 @@ func TestAttemptsNumbers(t *testing.T) {
 // A body that leaves the loop leaves nothing running. err stays what it was made, and observers and
 // budgets learn of it.
 func TestAttemptsLeave(t *testing.T) {
-	type body func(l backoff.BackOff) error
-	leave := map[string]func(outcome error) body{
-		"break": func(outcome error) body {
-			return func(b backoff.BackOff) (err error) {
+	for name, leave := range map[string]func(b backoff.BackOff, outcome error) error{
+		"break": func(b backoff.BackOff, outcome error) (err error) {
+			for range backoff.Attempts(b, &err) {
+				err = outcome
+				break
+			}
+			return err
+		},
+		"return": func(b backoff.BackOff, outcome error) (err error) {
+			for range backoff.Attempts(b, &err) {
+				return outcome
+			}
+			return io.ErrNoProgress
+		},
+		"panic": func(b backoff.BackOff, outcome error) (err error) {
+			defer func() { _ = recover() }()
+			for range backoff.Attempts(b, &err) {
+				err = outcome
+				panic("boom")
+			}
+			return io.ErrNoProgress
+		},
+		"Goexit": func(b backoff.BackOff, outcome error) (err error) {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
 				for range backoff.Attempts(b, &err) {
 					err = outcome
-					break
+					runtime.Goexit()
 				}
-				return err
-			}
+			}()
+			<-done
+			return err
 		},
-		"return": func(outcome error) body {
-			return func(b backoff.BackOff) (err error) {
-				for range backoff.Attempts(b, &err) {
-					return outcome
-				}
-				return io.ErrNoProgress
-			}
-		},
-		"goto": func(outcome error) body {
-			return func(b backoff.BackOff) (err error) {
-				for range backoff.Attempts(b, &err) {
-					err = outcome
-					goto end
-				}
-			end:
-				return err
-			}
-		},
-		"continue outer": func(outcome error) body {
-			return func(b backoff.BackOff) (err error) {
-			outer:
-				for range 1 {
-					for range backoff.Attempts(b, &err) {
-						err = outcome
-						continue outer
-					}
-				}
-				return err
-			}
-		},
-		"panic": func(outcome error) body {
-			return func(b backoff.BackOff) (err error) {
-				defer func() { _ = recover() }()
-				for range backoff.Attempts(b, &err) {
-					err = outcome
-					panic("boom")
-				}
-				return io.ErrNoProgress
-			}
-		},
-		"Goexit": func(outcome error) body {
-			return func(b backoff.BackOff) (err error) {
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					for range backoff.Attempts(b, &err) {
-						err = outcome
-						runtime.Goexit()
-					}
-				}()
-				<-done
-				return err
-			}
-		},
-	}
-	for name, leave := range leave {
-		for _, outcome := range []error{nil, errFailed} {
-			t.Run(name, func(t *testing.T) {
-				policy := waits(1, 1)
-				l := &listener{BackOff: policy}
+	} {
+		t.Run(name, func(t *testing.T) {
+			for outcome, tokens := range map[error]int{
+				nil:       6, // a success at the first attempt
+				errFailed: 5,
+			} {
+				l := &listener{BackOff: waits(1, 1)}
 				budget := &backoff.Budget{Capacity: 10}
 				require.True(t, budget.Withdraw())
-				require.Equal(t, outcome, leave(outcome)(backoff.WithBudget(l, budget)))
-				require.Zero(t, policy.next, "the policy is not asked")
-				if outcome == nil {
-					require.Equal(t, []string{"<nil>"}, l.log)
-					require.Equal(t, 6, budget.Tokens(), "a success at the first attempt")
-				} else {
-					require.Equal(t, []string{"failed"}, l.log)
-					require.Equal(t, 5, budget.Tokens())
-				}
-			})
-		}
+				require.Equal(t, outcome, leave(backoff.WithBudget(l, budget), outcome))
+				require.Equal(t, []string{fmt.Sprint(outcome)}, l.log, "the policy is not asked")
+				require.Equal(t, tokens, budget.Tokens())
+			}
+		})
 	}
 }
 
@@ -130,6 +95,28 @@ func TestAttemptsLeaveLater(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"failed", "asked", "<nil>"}, l.log)
 	require.Equal(t, 25, budget.Tokens())
+}
+
+// A body that leaves the first pass before it sets err finds the former value restored, and there was
+// no attempt.
+func TestAttemptsRestored(t *testing.T) {
+	for _, former := range []error{nil, io.EOF} {
+		l := &listener{BackOff: &backoff.ZeroBackOff{}}
+		err := former
+		for range backoff.Attempts(l, &err) {
+			require.EqualError(t, err, "backoff: the body of a range over Attempts has not set err")
+			break
+		}
+		require.Equal(t, former, err)
+
+		require.PanicsWithValue(t, "boom", func() {
+			for range backoff.Attempts(l, &err) {
+				panic("boom")
+			}
+		})
+		require.Equal(t, former, err)
+		require.Empty(t, l.log)
+	}
 }
 
 // In later passes err is the last attempt's error until the body sets it. A body that does not set
@@ -176,45 +163,6 @@ func TestAttemptsShadowed(t *testing.T) {
 	}
 }
 
-// A body that leaves the first pass before it sets err finds the former value restored.
-func TestAttemptsRestored(t *testing.T) {
-	for _, former := range []error{nil, io.EOF} {
-		l := &listener{BackOff: &backoff.ZeroBackOff{}}
-		err := former
-		for range backoff.Attempts(l, &err) {
-			require.Error(t, err)
-			require.NotEqual(t, former, err)
-			break
-		}
-		require.Equal(t, former, err)
-		require.PanicsWithValue(t, "boom", func() {
-			for range backoff.Attempts(l, &err) {
-				panic("boom")
-			}
-		})
-		require.Equal(t, former, err)
-		require.Empty(t, l.log, "there was no attempt")
-	}
-}
-
-// A former value does not count, not even nil.
-func TestAttemptsFormer(t *testing.T) {
-	err := backoff.Permanent(io.EOF)
-	passes := 0
-	for range backoff.Attempts(waits(0), &err) {
-		passes++
-		err = errFailed
-	}
-	require.Same(t, errFailed, err)
-	require.Equal(t, 2, passes)
-}
-
-func TestAttemptsUncomparable(t *testing.T) {
-	operation, calls := results(uncomparable{}, dressed{[]int{1}}, uncomparable{})
-	require.Equal(t, uncomparable{}, attempt(operation, waits(0, 0)))
-	require.Equal(t, 3, *calls)
-}
-
 func TestAttemptsAgain(t *testing.T) {
 	policy := waits(0, 0)
 	var err error
@@ -234,54 +182,4 @@ func TestAttemptsAgain(t *testing.T) {
 		require.Same(t, errFailed, err)
 	}
 	require.Equal(t, 3, policy.resets)
-}
-
-func TestAttemptsNil(t *testing.T) {
-	require.PanicsWithValue(t, "backoff: Attempts called with a nil err", func() {
-		for range backoff.Attempts(&backoff.ZeroBackOff{}, nil) {
-			require.Fail(t, "no pass")
-		}
-	})
-}
-
-// In the first pass err says that it has not been set.
-func TestAttemptsUnset(t *testing.T) {
-	var err error
-	for range backoff.Attempts(&backoff.StopBackOff{}, &err) {
-		require.EqualError(t, err, "backoff: the body of a range over Attempts has not set err")
-		err = nil
-	}
-	require.NoError(t, err)
-}
-
-// A body that puts the first pass's error back has not set err. The loop ends like any other.
-func TestAttemptsUnsetLater(t *testing.T) {
-	budget := &backoff.Budget{Capacity: 500}
-	for range 10 {
-		budget.Withdraw()
-	}
-	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
-	require.Panics(t, func() {
-		var err, first error
-		for attempt := range backoff.Attempts(b, &err) {
-			if attempt == 1 {
-				first, err = err, errFailed
-			} else {
-				err = first
-			}
-		}
-	})
-	require.NoError(t, attempt(func() error { return nil }, b))
-	require.Equal(t, 500-11*5+1, budget.Tokens())
-}
-
-// A body that leaves the first pass at once has cost nothing, and nothing is returned.
-func TestAttemptsLeaveUnset(t *testing.T) {
-	budget := &backoff.Budget{Capacity: 500}
-	require.True(t, budget.Withdraw())
-	var err error
-	for range backoff.Attempts(backoff.WithBudget(&backoff.ZeroBackOff{}, budget), &err) {
-		break
-	}
-	require.Equal(t, 495, budget.Tokens())
 }

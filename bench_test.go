@@ -41,6 +41,7 @@ func TestRetryAllocs(t *testing.T) {
 					_, err := backoff.RetryNotifyWithData(withData, policy, notify)
 					return err
 				},
+				"Attempts": func() error { return attempt(operation, policy) },
 				"a closure and a wrapped error": func() error {
 					calls := 0
 					return backoff.Retry(func() error {
@@ -92,64 +93,15 @@ func TestCallAllocs(t *testing.T) {
 	}
 }
 
-func TestAttemptsAllocs(t *testing.T) {
-	timed, cancel := context.WithTimeout(t.Context(), time.Hour)
-	defer cancel()
-	zero := backoff.NewExponentialBackOff(backoff.WithInitialInterval(0))
-	for name, policy := range map[string]backoff.BackOff{
-		"zero":     &backoff.ZeroBackOff{},
-		"deadline": backoff.WithContext(zero, timed),
-		"everything": backoff.WithStopCause(backoff.WithRetryIf(backoff.WithBudget(backoff.WithMaxRetries(foreign{backoff.WithContext(zero, timed)}, 100),
-			&backoff.Budget{Capacity: 1 << 30}), func(error) bool { return true }), errCause),
-	} {
-		for _, failures := range []int{0, 1, 10} {
-			require.Zero(t, testing.AllocsPerRun(100, func() {
-				var err error
-				for attempt := range backoff.Attempts(policy, &err) {
-					if err = errFailed; attempt > failures {
-						err = nil
-					}
-				}
-				require.NoError(t, err)
-			}), "%s policy, %d failures", name, failures)
-		}
-	}
-}
-
 func TestBudgetAllocs(t *testing.T) {
 	var budget backoff.Budget
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		budget.Withdraw()
 		budget.Deposit()
 	}))
-	empty := &backoff.Budget{Capacity: -1}
-	require.Zero(t, testing.AllocsPerRun(100, func() { empty.Withdraw() }))
 }
 
-func BenchmarkRetry(b *testing.B) {
-	for _, failures := range []int{0, 1, 10} {
-		b.Run(fmt.Sprint(failures, " failures"), func(b *testing.B) {
-			operation, policy := failingAgain(failures), &backoff.ZeroBackOff{}
-			b.ReportAllocs()
-			for b.Loop() {
-				_ = backoff.Retry(operation, policy)
-			}
-		})
-	}
-}
-
-func BenchmarkNextBackOff(b *testing.B) {
-	for _, jitter := range jitters {
-		policy := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithJitter(jitter))
-		b.Run(jitter.String(), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				policy.NextBackOff()
-			}
-		})
-	}
-}
-
+// Many goroutines at once; the other speeds are measured in lab/bench.
 func BenchmarkBudget(b *testing.B) {
 	var budget backoff.Budget
 	b.ReportAllocs()

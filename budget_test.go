@@ -2,9 +2,7 @@ package backoff_test
 
 import (
 	"context"
-	"errors"
 	"math"
-	"sync"
 	"testing"
 	"time"
 
@@ -78,13 +76,6 @@ func TestBudgetSize(t *testing.T) {
 		clock.advance(20 * time.Second)
 		require.Equal(t, 25, budget.Tokens(), "23 seconds without a success")
 	}
-	clock := &manual{}
-	budget := &backoff.Budget{Clock: clock}
-	for range 10 {
-		clock.advance(time.Minute)
-		budget.Deposit()
-		require.Equal(t, 25, budget.Tokens())
-	}
 }
 
 // What was spent beyond a second full bucket is forgotten; at the floor, what was spent beyond the first.
@@ -106,43 +97,6 @@ func TestBudgetDebt(t *testing.T) {
 	clock.advance(time.Minute)
 	spend(budget)
 	require.Equal(t, 1, missing())
-
-	succeeding(budget, clock, 100, 30*time.Second)
-	spend(budget)
-	clock.advance(time.Second)
-	succeeding(budget, clock, 100, 3*time.Second)
-	require.InDelta(t, 140, budget.Tokens(), 40, "the bucket has shrunk and grown again: the debt has stayed")
-}
-
-// A process that has spent thousands of tokens while much failed is not in debt for hours after it.
-func TestBudgetDebtHours(t *testing.T) {
-	clock := &manual{}
-	budget := &backoff.Budget{Clock: clock}
-	random := seeded()
-	requests := func(perSecond int, duration time.Duration, failing float64) (retries, refused int) {
-		for range perSecond * int(duration.Seconds()) {
-			clock.advance(time.Second / time.Duration(perSecond))
-			calls := 0
-			err := backoff.Retry(func() error {
-				calls++
-				if random.Float64() < failing {
-					return errFailed
-				}
-				return nil
-			}, backoff.WithBudget(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3), budget))
-			retries += calls - 1
-			if errors.Is(err, backoff.ErrBudgetExhausted) {
-				refused++
-			}
-		}
-		return retries, refused
-	}
-
-	_, refused := requests(1000, time.Minute, 0.6)
-	require.Greater(t, refused, 1000, "the bucket is empty")
-	retries, refused := requests(3, time.Hour, 0.05)
-	require.Greater(t, retries, 300)
-	require.Less(t, refused, 10)
 }
 
 // A success after a retry counts for the bucket's size as one at the first attempt does, and returns
@@ -163,7 +117,7 @@ func TestBudgetRetrySuccess(t *testing.T) {
 // Random scripts agree with a model that keeps the time of every success.
 func TestBudgetModel(t *testing.T) {
 	random := seeded()
-	for range 200 {
+	for range 50 {
 		clock := &manual{}
 		cost, refund := 1+random.IntN(20), 1+random.IntN(4)
 		budget := &backoff.Budget{Clock: clock, RetryCost: cost, SuccessRefund: refund}
@@ -236,26 +190,6 @@ func TestBudgetQuota(t *testing.T) {
 	})
 }
 
-// A success at the first attempt counts as one whatever the loop before it over the same policy did.
-func TestBudgetReuse(t *testing.T) {
-	for name, first := range map[string]error{"success": nil, "failure": errFailed, "permanent": backoff.Permanent(errFailed)} {
-		t.Run(name, func(t *testing.T) {
-			eachLoop(t, func(t *testing.T, retry retry) {
-				budget := &backoff.Budget{Capacity: 500}
-				b := backoff.WithBudget(&backoff.StopBackOff{}, budget)
-				for budget.Withdraw() {
-				}
-				_ = retry(func() error { return first }, b)
-				before := budget.Tokens()
-				for i := range 3 {
-					require.NoError(t, retry(func() error { return nil }, b))
-					require.Equal(t, before+i+1, budget.Tokens())
-				}
-			})
-		})
-	}
-}
-
 // Only the last of several retries is given back.
 func TestBudgetLaterSuccess(t *testing.T) {
 	eachLoop(t, func(t *testing.T, retry retry) {
@@ -265,72 +199,57 @@ func TestBudgetLaterSuccess(t *testing.T) {
 			require.NoError(t, retry(operation, backoff.WithBudget(&backoff.ZeroBackOff{}, budget)))
 			require.Equal(t, want, budget.Tokens())
 		}
-		free := &backoff.Budget{Capacity: 100, RetryCost: -1}
-		operation, _ := failing(5)
-		require.NoError(t, retry(operation, backoff.WithBudget(&backoff.ZeroBackOff{}, free)))
-		require.Equal(t, 100, free.Tokens())
 	})
 }
 
 // A retry that is not made costs nothing.
 func TestBudgetUncharged(t *testing.T) {
+	zero := &backoff.ZeroBackOff{}
+	empty := &backoff.Budget{Capacity: -1}
+	type parts struct {
+		budget *backoff.Budget
+		ctx    context.Context
+		cancel func()
+	}
 	for name, test := range map[string]struct {
-		err  error
-		wrap func(b backoff.BackOff, ctx context.Context, cancel func()) backoff.BackOff
+		err    error
+		policy func(p parts) backoff.BackOff
 	}{
-		"policy stops": {errFailed, func(b backoff.BackOff, _ context.Context, _ func()) backoff.BackOff { return b }},
-		"permanent":    {backoff.Permanent(errFailed), func(b backoff.BackOff, _ context.Context, _ func()) backoff.BackOff { return b }},
-		"decorator above stops": {errFailed, func(b backoff.BackOff, _ context.Context, _ func()) backoff.BackOff {
-			return backoff.WithMaxRetries(vetoing{foreign{b}}, 9)
+		"permanent": {backoff.Permanent(errFailed), func(p parts) backoff.BackOff {
+			return backoff.WithBudget(zero, p.budget)
 		}},
-		"another budget above cannot pay": {errFailed, func(b backoff.BackOff, _ context.Context, _ func()) backoff.BackOff {
-			return backoff.WithBudget(foreign{b}, &backoff.Budget{Capacity: -1})
+		"policy stops": {errFailed, func(p parts) backoff.BackOff {
+			return backoff.WithBudget(&backoff.StopBackOff{}, p.budget)
 		}},
-		"another budget below cannot pay": {errFailed, func(b backoff.BackOff, _ context.Context, _ func()) backoff.BackOff { return b }},
-		"context done": {errFailed, func(b backoff.BackOff, ctx context.Context, cancel func()) backoff.BackOff {
-			cancel()
-			return backoff.WithContext(b, ctx)
+		"decorator above stops": {errFailed, func(p parts) backoff.BackOff {
+			return backoff.WithMaxRetries(veto(backoff.WithBudget(zero, p.budget)), 9)
 		}},
-		"context ends in NextBackOff, above": {errFailed, func(b backoff.BackOff, ctx context.Context, cancel func()) backoff.BackOff {
-			return backoff.WithContext(ending{foreign{b}, cancel}, ctx)
+		"budget above cannot pay": {errFailed, func(p parts) backoff.BackOff {
+			return backoff.WithBudget(foreign{backoff.WithBudget(zero, p.budget)}, empty)
 		}},
-		"context ends in NextBackOff, outermost": {errFailed, func(b backoff.BackOff, ctx context.Context, cancel func()) backoff.BackOff {
-			return ending{foreign{backoff.WithContext(b, ctx)}, cancel}
+		"budget below cannot pay": {errFailed, func(p parts) backoff.BackOff {
+			return backoff.WithBudget(backoff.WithBudget(zero, empty), p.budget)
+		}},
+		"context done": {errFailed, func(p parts) backoff.BackOff {
+			return backoff.WithContext(backoff.WithBudget(zero, p.budget), cancelled())
+		}},
+		"context ends in NextBackOff": {errFailed, func(p parts) backoff.BackOff {
+			ending := asking(func() time.Duration { p.cancel(); return 0 })
+			return backoff.WithBudget(backoff.WithContext(ending, p.ctx), p.budget)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachLoop(t, func(t *testing.T, retry retry) {
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
 				budget := &backoff.Budget{Capacity: 500}
-				for range 100 {
-					var b backoff.BackOff = &backoff.ZeroBackOff{}
-					switch name {
-					case "policy stops":
-						b = &backoff.StopBackOff{}
-					case "another budget below cannot pay":
-						b = backoff.WithBudget(b, &backoff.Budget{Capacity: -1})
-					}
-					ctx, cancel := context.WithCancel(context.Background())
-					operation, calls := results(test.err)
-					require.Error(t, retry(operation, test.wrap(backoff.WithBudget(b, budget), ctx, cancel)))
-					require.Equal(t, 1, *calls)
-					cancel()
-				}
+				operation, calls := results(test.err)
+				require.Error(t, retry(operation, test.policy(parts{budget, ctx, cancel})))
+				require.Equal(t, 1, *calls)
 				require.Equal(t, 500, budget.Tokens())
 			})
 		})
 	}
-}
-
-// ending is a decorator in whose NextBackOff the context ends.
-type ending struct {
-	foreign
-	cancel func()
-}
-
-func (e ending) NextBackOff() time.Duration {
-	wait := e.BackOff.NextBackOff()
-	e.cancel()
-	return wait
 }
 
 // A Timer without a channel, or whose wait the context ends, makes no retry.
@@ -345,34 +264,6 @@ func TestBudgetTimer(t *testing.T) {
 	err := backoff.RetryNotifyWithTimer(operation, backoff.WithContext(b, ctx), nil, &cancellingTimer{cancel: cancel})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 500, budget.Tokens())
-}
-
-// A refusal is seen once the budget is what stops, and not in the next loop.
-func TestBudgetRefusal(t *testing.T) {
-	eachLoop(t, func(t *testing.T, retry retry) {
-		budget := &backoff.Budget{Capacity: 5}
-		inner := waits(0, 0)
-		b := backoff.WithBudget(inner, budget)
-		operation, calls := failing(-1)
-		require.ErrorIs(t, retry(operation, b), backoff.ErrBudgetExhausted)
-		require.Equal(t, 2, *calls)
-
-		require.Same(t, errFailed, retry(func() error { return backoff.Permanent(errFailed) }, b))
-		inner.waits = nil
-		require.Same(t, errFailed, retry(operation, b), "it was the policy that stopped")
-
-		inner.waits = []time.Duration{0}
-		require.ErrorIs(t, retry(operation, b), backoff.ErrBudgetExhausted)
-		err := retry(operation, backoff.WithContext(b, cancelled()))
-		require.NotErrorIs(t, err, backoff.ErrBudgetExhausted)
-		require.ErrorIs(t, err, context.Canceled)
-
-		require.ErrorIs(t, retry(operation, b), backoff.ErrBudgetExhausted)
-		for range 5 {
-			budget.Deposit()
-		}
-		require.Same(t, errFailed, retry(operation, vetoing{foreign{b}}), "it was a decorator that stopped")
-	})
 }
 
 // A budget that the policy has already pays for a retry once. Another one pays too.
@@ -443,7 +334,14 @@ func TestBudgetBefore(t *testing.T) {
 			require.NoError(t, retry(operation, opaque{b}))
 		}, 25},
 		"a policy that panicked": {func(t *testing.T, b backoff.BackOff, retry retry) {
-			require.Panics(t, func() { _ = retry(func() error { return errFailed }, panicking{foreign{b}}) })
+			panicking := alter(b, func(below backoff.BackOff) time.Duration {
+				below.NextBackOff()
+				panic("boom")
+			})
+			require.Panics(t, func() { _ = retry(func() error { return errFailed }, panicking) })
+		}, 0},
+		"a limit that stopped": {func(t *testing.T, b backoff.BackOff, retry retry) {
+			require.Error(t, retry(func() error { return errFailed }, backoff.WithMaxRetries(b, 0)))
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -462,14 +360,6 @@ func TestBudgetBefore(t *testing.T) {
 			})
 		})
 	}
-}
-
-// panicking is a decorator that asks the policy below and then panics.
-type panicking struct{ foreign }
-
-func (p panicking) NextBackOff() time.Duration {
-	p.BackOff.NextBackOff()
-	panic("boom")
 }
 
 // A notify that panics gets the cost back: the retry was not begun.
@@ -547,104 +437,54 @@ func TestBudgetFields(t *testing.T) {
 	}
 }
 
-// 64 goroutines withdraw and deposit; no token is lost or made.
+// 64 goroutines empty a bucket, and deposit now and then. No token is lost or made.
 func TestBudgetContention(t *testing.T) {
-	const goroutines, rounds = 64, 2_000
-	budget := &backoff.Budget{Capacity: goroutines * rounds * 5, SuccessRefund: 2}
-	var group sync.WaitGroup
-	for range goroutines {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			for i := range rounds {
-				if !budget.Withdraw() {
-					panic("the bucket has enough for all")
-				}
-				if i%2 == 0 {
-					budget.Deposit()
-				}
-			}
-		}()
-	}
-	group.Wait()
-	require.Equal(t, goroutines*rounds/2*2, budget.Tokens())
-}
-
-// From a bucket for 100,000 retries, 64 goroutines together get exactly as many.
-func TestBudgetOverdraft(t *testing.T) {
-	budget := &backoff.Budget{Capacity: 500_004}
-	var group sync.WaitGroup
-	got := make(chan int, 64)
+	const capacity = 500_004
+	budget := &backoff.Budget{Capacity: capacity, SuccessRefund: 2}
+	type count struct{ retries, deposits int }
+	counts := make(chan count)
 	for range 64 {
-		group.Add(1)
 		go func() {
-			defer group.Done()
-			n := 0
+			var n count
 			for budget.Withdraw() {
-				n++
+				n.retries++
+				if n.retries%3 == 0 {
+					budget.Deposit()
+					n.deposits++
+				}
 			}
-			got <- n
+			counts <- n
 		}()
 	}
-	group.Wait()
-	close(got)
-	total := 0
-	for n := range got {
-		total += n
+
+	var all count
+	for range 64 {
+		n := <-counts
+		all.retries += n.retries
+		all.deposits += n.deposits
 	}
-	require.Equal(t, 100_000, total)
-	require.Equal(t, 4, budget.Tokens())
-}
-
-// stubborn is a decorator that goes on, whatever the policy below says or whether it is asked.
-type stubborn struct {
-	foreign
-	asks int
-}
-
-func (s stubborn) NextBackOff() time.Duration {
-	for range s.asks {
-		s.BackOff.NextBackOff()
-	}
-	return 0
-}
-
-// A bucket that others have filled meanwhile gets nothing back.
-func TestBudgetRefundFull(t *testing.T) {
-	eachLoop(t, func(t *testing.T, retry retry) {
-		budget := &backoff.Budget{Capacity: 5}
-		filling := ending{foreign{backoff.WithBudget(&backoff.ZeroBackOff{}, budget)}, func() {
-			for range 5 {
-				budget.Deposit()
-			}
-		}}
-		require.Same(t, errFailed, retry(func() error { return errFailed }, vetoing{foreign{filling}}))
-		require.Equal(t, 5, budget.Tokens())
-	})
+	require.Equal(t, capacity+2*all.deposits-5*all.retries, budget.Tokens())
+	require.Less(t, budget.Tokens(), 5)
 }
 
 // A retry is paid for once, whether a decorator asks the policy below never or often, and given back once.
 // That the budget cannot pay ends the loop whatever the decorator answers.
 func TestBudgetAsked(t *testing.T) {
 	for asks := range 4 {
-		for capacity := range 12 {
+		for tokens, want := range map[int]error{0: backoff.ErrBudgetExhausted, 5: context.Canceled, 10: context.Canceled} {
 			budget := &backoff.Budget{Capacity: 100}
-			for budget.Tokens() > capacity/5*5 {
+			for budget.Tokens() > tokens {
 				require.True(t, budget.Withdraw())
 			}
-			before := budget.Tokens()
-			b := stubborn{foreign{backoff.WithBudget(&backoff.ZeroBackOff{}, budget)}, asks}
 			ctx, cancel := context.WithCancel(context.Background())
-			err := backoff.RetryNotify(func() error { return errFailed }, backoff.WithContext(b, ctx), func(error, time.Duration) {
-				require.Equal(t, before-5, budget.Tokens())
+			b := backoff.WithContext(insist(backoff.WithBudget(&backoff.ZeroBackOff{}, budget), asks), ctx)
+			err := backoff.RetryNotify(func() error { return errFailed }, b, func(error, time.Duration) {
+				require.Equal(t, tokens-5, budget.Tokens())
 				cancel()
 			})
-			want := context.Canceled
-			if capacity < 5 {
-				want = backoff.ErrBudgetExhausted
-			}
+			cancel()
 			require.ErrorIs(t, err, want, "%d asks", asks)
-			require.Equal(t, before, budget.Tokens(), "%d asks", asks)
+			require.Equal(t, tokens, budget.Tokens(), "%d asks", asks)
 		}
 	}
 }

@@ -158,7 +158,6 @@ func TestRetryAfter(t *testing.T) {
 	bare := &backoff.RetryAfterError{Duration: time.Second}
 	require.EqualError(t, bare, "retry after 1s")
 	require.NoError(t, errors.Unwrap(bare))
-
 }
 
 // Of several in an error's tree, the one that errors.As finds first counts.
@@ -211,66 +210,47 @@ func (a asAsking) As(target any) bool {
 	return ok
 }
 
-func TestRetryAfterUnchanged(t *testing.T) {
-	last := backoff.RetryAfter(errFailed, 1)
-	eachLoop(t, func(t *testing.T, retry retry) {
-		require.Same(t, last, retry(func() error { return last }, waits(0, 0)))
-	})
-}
-
-func TestRetryAfterPermanent(t *testing.T) {
-	once(t, backoff.RetryAfter(backoff.Permanent(errFailed), time.Hour))
-	once(t, backoff.Permanent(backoff.RetryAfter(errFailed, time.Hour)))
-}
-
 // The error of a loop that its context ended is on one line and repeats nothing.
 func TestContextErrorText(t *testing.T) {
-	for want, last := range map[string]error{
-		"context canceled: shutting down: failed":       errFailed,
-		"context canceled: shutting down: failed; EOF":  errors.Join(errFailed, io.EOF),
-		"context canceled: shutting down":               context.Canceled,
-		"context canceled: shutting down: get: too bad": errors.New("get: too bad"),
+	plain := cancelledFor(nil)
+	for _, test := range []struct {
+		ctx  context.Context
+		last error
+		want string
+	}{
+		{cancelled(), errFailed, "context canceled: shutting down: failed"},
+		{cancelled(), errors.Join(errFailed, io.EOF), "context canceled: shutting down: failed; EOF"},
+		{cancelled(), context.Canceled, "context canceled: shutting down"},
+		{cancelled(), errCause, "context canceled: shutting down"},
+		{cancelled(), errors.New("get: too bad"), "context canceled: shutting down: get: too bad"},
+		{plain, errFailed, "context canceled: failed"},
+		{plain, errors.New("context canceled by the server"), "context canceled: context canceled by the server"},
 	} {
 		eachLoop(t, func(t *testing.T, retry retry) {
-			err := retry(func() error { return last }, backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()))
-			require.EqualError(t, err, want)
-			require.ErrorIs(t, err, last)
+			err := retry(func() error { return test.last }, backoff.WithContext(&backoff.ZeroBackOff{}, test.ctx))
+			require.EqualError(t, err, test.want)
+			require.ErrorIs(t, err, test.last)
 		})
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	err := backoff.Retry(func() error { return errFailed }, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
-	require.EqualError(t, err, "context canceled: failed", "a cause that adds nothing is left out")
 }
 
-// What nested loops on one context return does not repeat itself.
+// What nested loops that end for the same reason return does not repeat it.
 func TestContextErrorNested(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errCause)
-	b := backoff.WithContext(&backoff.ZeroBackOff{}, ctx)
-	inner := func() error { return backoff.Retry(func() error { return errFailed }, b) }
-	err := backoff.Retry(func() error { return backoff.Retry(inner, b) }, b)
-	require.EqualError(t, err, "context canceled: shutting down: failed")
-	err = backoff.Retry(func() error { return errCause }, b)
-	require.EqualError(t, err, "context canceled: shutting down")
-
-	for _, cause := range []error{backoff.Permanent(errCause), fmt.Errorf("%w", backoff.Permanent(errCause)), uncomparable{[]string{"shutting down"}}} {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(cause)
-		b := backoff.WithContext(&backoff.ZeroBackOff{}, ctx)
-		inner := func() error { return backoff.Retry(func() error { return errFailed }, b) }
-		require.EqualError(t, backoff.Retry(func() error { return backoff.Retry(inner, b) }, b),
-			"context canceled: "+cause.Error()+": failed", "%T", cause)
+	const contextText = "context canceled: shutting down: failed"
+	for name, test := range map[string]struct {
+		policy backoff.BackOff
+		want   string
+	}{
+		"cause":              {backoff.WithContext(waits(0), cancelled()), contextText},
+		"marked cause":       {backoff.WithContext(waits(0), cancelledFor(backoff.Permanent(errCause))), contextText},
+		"mark in a cause":    {backoff.WithContext(waits(0), cancelledFor(fmt.Errorf("%w", backoff.Permanent(errCause)))), contextText},
+		"uncomparable cause": {backoff.WithContext(waits(0), cancelledFor(uncomparable{[]string{"full"}})), "context canceled: [full]: failed"},
+		"empty budget":       {backoff.WithBudget(waits(0), &backoff.Budget{Capacity: -1}), "retry budget exhausted: failed"},
+	} {
+		inner := func() error { return backoff.Retry(func() error { return errFailed }, test.policy) }
+		middle := func() error { return backoff.Retry(inner, test.policy) }
+		require.EqualError(t, backoff.Retry(middle, test.policy), test.want, name)
 	}
-	empty := backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: -1})
-	err = backoff.Retry(func() error { return backoff.Retry(func() error { return errFailed }, empty) }, empty)
-	require.EqualError(t, err, "retry budget exhausted: failed")
-	ctx, end := context.WithCancel(context.Background())
-	end()
-	err = backoff.Retry(func() error { return errors.New("context canceled by the server") }, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
-	require.EqualError(t, err, "context canceled: context canceled by the server", "only a whole part is left out")
-	require.EqualError(t, backoff.Retry(func() error { return errFailed },
-		backoff.WithStopCause(&backoff.StopBackOff{}, errFailed)), "failed")
 }
 
 // To look through nested loops whose contexts end with the error that the loop below has returned costs
@@ -279,10 +259,8 @@ func TestContextErrorDepth(t *testing.T) {
 	visits := 0
 	err := error(&visitor{errFailed, &visits})
 	for range 18 {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(err)
 		inner := err
-		err = backoff.Retry(func() error { return inner }, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
+		err = backoff.Retry(func() error { return inner }, backoff.WithContext(&backoff.ZeroBackOff{}, cancelledFor(inner)))
 	}
 	visits = 0
 	require.NotErrorIs(t, err, io.EOF)
@@ -296,9 +274,7 @@ func TestContextErrorDepth(t *testing.T) {
 func TestContextErrorTwo(t *testing.T) {
 	late, cancel := context.WithTimeoutCause(context.Background(), 0, errCause)
 	defer cancel()
-	other, end := context.WithCancelCause(context.Background())
-	end(io.EOF)
-	for _, outer := range []context.Context{late, other} {
+	for _, outer := range []context.Context{late, cancelledFor(io.EOF)} {
 		eachLoop(t, func(t *testing.T, retry retry) {
 			err := retry(func() error {
 				return retry(func() error { return errFailed }, backoff.WithContext(waits(0), cancelled()))

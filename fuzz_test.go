@@ -1,7 +1,6 @@
 package backoff_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -344,7 +343,7 @@ func plant(program []byte, visits *int) (nodes []error, sizes []int) {
 		case 4:
 			add(backoff.Permanent(x), size)
 		case 5:
-			add(backoff.Permanent(backoff.Permanent(x)), size+1)
+			add(&backoff.PermanentError{Err: backoff.Permanent(x)}, size+1)
 		case 6:
 			add(&backoff.PermanentError{}, 1)
 		case 7:
@@ -380,100 +379,4 @@ func plant(program []byte, visits *int) (nodes []error, sizes []int) {
 		}
 	}
 	return nodes, sizes
-}
-
-// FuzzAttempts runs the same script with Retry and with Attempts, under arbitrary decorators: they
-// make the same calls, return the same error and leave the same budget. Nothing that a loop has
-// remembered is left: a success at the first attempt deposits one token.
-func FuzzAttempts(f *testing.F) {
-	for i := range byte(40) {
-		f.Add([]byte{i, 3, i + 1, 7, i + 2, 2, i + 5, 1, 4}, []byte{0, i % 7, 1, i % 5, 0, 2, i % 3})
-	}
-	f.Fuzz(func(t *testing.T, wraps, outcomes []byte) {
-		want := runScript(backoff.Retry, wraps, outcomes)
-		require.Equal(t, want, runScript(attempt, wraps, outcomes))
-		if len(want.tokens) > 2 {
-			require.Equal(t, 1, want.tokens[2])
-		}
-	})
-}
-
-// A record is what a run of a script has done. The policy is used for two loops.
-type record struct {
-	calls  int
-	errs   []string
-	panics []any
-	tokens []int
-}
-
-func runScript(retry retry, wraps, outcomes []byte) (r record) {
-	budget := &backoff.Budget{Capacity: 40}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var b backoff.BackOff = &backoff.ExponentialBackOff{InitialInterval: 1, MaxElapsedTime: time.Hour, Clock: clockOf(0)}
-	var paying backoff.BackOff
-	for _, wrap := range wraps[:min(len(wraps), 6)] {
-		switch wrap % 12 {
-		case 0:
-			b = backoff.WithContext(b, ctx)
-		case 1, 2:
-			b = backoff.WithMaxRetries(b, uint64(wrap/12%5))
-		case 3:
-			b = backoff.WithRetryIf(b, func(err error) bool { return !isEOF(err) })
-		case 4, 5:
-			if paying == nil {
-				paying = backoff.WithBudget(b, budget)
-				b = paying
-			}
-		case 6:
-			b = backoff.WithStopCause(b, fmt.Errorf("limit %d", wrap))
-		case 7:
-			b = foreign{b}
-		case 8:
-			b = opaque{b}
-		case 9:
-			b = vetoing{foreign{b}}
-		case 10:
-			b = stubborn{foreign{b}, int(wrap / 12 % 3)}
-		case 11:
-			b = &fallback{foreign: foreign{b}, second: waits(0, 1), asks: wrap > 120}
-		}
-	}
-	b = backoff.WithMaxRetries(b, 30)
-	for range 2 {
-		func() {
-			defer func() { r.panics = append(r.panics, recover()) }()
-			err := retry(func() error {
-				outcome := byte(0)
-				if r.calls++; r.calls <= len(outcomes) {
-					outcome = outcomes[r.calls-1]
-				}
-				switch outcome % 9 {
-				case 0:
-					return nil
-				case 1:
-					return backoff.Permanent(errFailed)
-				case 2:
-					return backoff.RetryAfter(errFailed, 3)
-				case 3:
-					return io.EOF
-				case 4:
-					panic("boom")
-				case 5:
-					cancel()
-				case 6:
-					b.Reset()
-				}
-				return errFailed
-			}, b)
-			r.errs = append(r.errs, fmt.Sprint(err))
-		}()
-		r.tokens = append(r.tokens, budget.Tokens())
-	}
-	if paying != nil && budget.Withdraw() {
-		before := budget.Tokens()
-		_ = retry(func() error { return nil }, paying)
-		r.tokens = append(r.tokens, budget.Tokens()-before)
-	}
-	return r
 }

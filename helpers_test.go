@@ -165,12 +165,6 @@ type (
 	// opaque is a decorator without Unwrap.
 	opaque struct{ backoff.BackOff }
 
-	// vetoing is a decorator that asks the policy below and then stops.
-	vetoing struct{ foreign }
-
-	// endless is a decorator whose Unwrap returns the decorator itself.
-	endless struct{ backoff.BackOff }
-
 	// mine is a BackOffContext as a user would write it. It does not look at its context itself.
 	mine struct {
 		backoff.BackOff
@@ -180,16 +174,40 @@ type (
 
 func (f foreign) Unwrap() backoff.BackOff { return f.BackOff }
 
-func (v vetoing) NextBackOff() time.Duration {
-	v.BackOff.NextBackOff()
-	return backoff.Stop
-}
-
-func (e *endless) Unwrap() backoff.BackOff { return e }
-
 func (m mine) Context() context.Context { return m.ctx }
 
 func (m mine) Unwrap() backoff.BackOff { return m.BackOff }
+
+// altered is a decorator whose answers come from a function, which may ask the policy below.
+type altered struct {
+	foreign
+	answer func(below backoff.BackOff) time.Duration
+}
+
+func (a altered) NextBackOff() time.Duration { return a.answer(a.BackOff) }
+
+// alter returns b in a decorator with these answers.
+func alter(b backoff.BackOff, answer func(below backoff.BackOff) time.Duration) backoff.BackOff {
+	return altered{foreign{b}, answer}
+}
+
+// veto returns b in a decorator that asks b and then stops.
+func veto(b backoff.BackOff) backoff.BackOff {
+	return alter(b, func(below backoff.BackOff) time.Duration {
+		below.NextBackOff()
+		return backoff.Stop
+	})
+}
+
+// insist returns b in a decorator that asks b so many times, and goes on whatever b says.
+func insist(b backoff.BackOff, asks int) backoff.BackOff {
+	return alter(b, func(below backoff.BackOff) time.Duration {
+		for range asks {
+			below.NextBackOff()
+		}
+		return 0
+	})
+}
 
 // fallback is a decorator that goes on with a second policy when the first one stops.
 type fallback struct {
@@ -215,11 +233,13 @@ func (f *fallback) NextBackOff() time.Duration {
 	return f.second.NextBackOff()
 }
 
-// listener is an observer that notes what it is told, and when it is asked.
+// listener is a decorator and an observer. It notes what it is told, and when it is asked.
 type listener struct {
 	backoff.BackOff
 	log []string
 }
+
+func (l *listener) Unwrap() backoff.BackOff { return l.BackOff }
 
 func (l *listener) Observe(err error) { l.log = append(l.log, fmt.Sprint(err)) }
 
@@ -228,13 +248,19 @@ func (l *listener) NextBackOff() time.Duration {
 	return l.BackOff.NextBackOff()
 }
 
-// instantTimer is a Timer whose waits are over at once, and which counts its calls.
+// instantTimer is a Timer whose waits are over at once, and which counts its calls. It must not be stopped before
+// its last wait.
 type instantTimer struct {
 	started []time.Duration
 	stops   int
 }
 
-func (i *instantTimer) Start(d time.Duration) { i.started = append(i.started, d) }
+func (i *instantTimer) Start(d time.Duration) {
+	if i.stops > 0 {
+		panic("a wait after Stop")
+	}
+	i.started = append(i.started, d)
+}
 
 func (i *instantTimer) Stop() { i.stops++ }
 
@@ -285,10 +311,21 @@ type silent struct{ merged }
 
 func (silent) Err() error { return nil }
 
+// blamed is a context with an error of its own.
+type blamed struct {
+	context.Context
+	err error
+}
+
+func (b blamed) Err() error { return b.err }
+
 // cancelled returns a context that is done, for errCause.
-func cancelled() context.Context {
+func cancelled() context.Context { return cancelledFor(errCause) }
+
+// cancelledFor returns a context that is done, for this cause. If that is nil, it has none.
+func cancelledFor(cause error) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errCause)
+	cancel(cause)
 	return ctx
 }
 
@@ -322,26 +359,6 @@ func draws(b backoff.BackOff, n int) []time.Duration {
 func intervals(b *backoff.ExponentialBackOff, n int) []time.Duration {
 	b.RandomizationFactor = 0
 	return draws(b, n)
-}
-
-// permutations calls f with each order of 0 … n-1.
-func permutations(n int, f func([]int)) {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	var extend func(int)
-	extend = func(done int) {
-		if done == n {
-			f(order)
-		}
-		for i := done; i < n; i++ {
-			order[done], order[i] = order[i], order[done]
-			extend(done + 1)
-			order[done], order[i] = order[i], order[done]
-		}
-	}
-	extend(0)
 }
 
 type (

@@ -235,15 +235,6 @@ func TestRetryAfterIntervals(t *testing.T) {
 	}
 }
 
-// What a server asks for counts once.
-func TestRetryAfterOnce(t *testing.T) {
-	b := &backoff.ExponentialBackOff{InitialInterval: time.Second, Multiplier: 2}
-	asked := backoff.RetryAfter(errFailed, time.Hour)
-	require.Equal(t, []time.Duration{time.Hour}, recorded(t, b, asked))
-	require.Equal(t, 2*time.Second, b.NextBackOff())
-	require.Equal(t, []time.Duration{time.Second}, recorded(t, b, errFailed))
-}
-
 // Whatever the fields, a wait is not shorter than a server asks for, and with any strategy but v4's not
 // longer than MaxInterval otherwise. It never overflows.
 func TestJitterBounds(t *testing.T) {

@@ -1,6 +1,7 @@
 package backoff_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ func TestPermanentWrapped(t *testing.T) {
 		"joined twice":    {errors.Join(backoff.Permanent(errFailed), deep), []error{errFailed, io.EOF, deep}},
 		"two wrapped":     {fmt.Errorf("%w and %w", errFailed, backoff.Permanent(io.EOF)), []error{errFailed, io.EOF}},
 		"mark on mark":    {fmt.Errorf("outer: %w", backoff.Permanent(deep)), []error{io.EOF, deep}},
-		"doubled":         {fmt.Errorf("outer: %w", backoff.Permanent(backoff.Permanent(io.EOF))), []error{io.EOF}},
+		"doubled":         {fmt.Errorf("outer: %w", &backoff.PermanentError{Err: backoff.Permanent(io.EOF)}), []error{io.EOF}},
 		"inner wrapped":   {backoff.Permanent(fmt.Errorf("inner: %w", deep)), []error{io.EOF, deep}},
 		"marked join":     {backoff.Permanent(errors.Join(io.EOF, deep)), []error{io.EOF, deep}},
 		"by As alone":     {fmt.Errorf("outer: %w", shapeshifter{io.EOF}), []error{shapeshifter{io.EOF}}},
@@ -39,6 +40,7 @@ func TestPermanentWrapped(t *testing.T) {
 		"by Is":           {errors.Join(&kind{"a"}, backoff.Permanent(fmt.Errorf("b: %w", &kind{"b"}))), []error{&kind{"a"}, &kind{"b"}}},
 		"by Is, above":    {alias{backoff.Permanent(io.EOF), errTime}, []error{errTime, io.EOF}},
 		"by Is, joined":   {errors.Join(alias{backoff.Permanent(io.EOF), errTime}), []error{errTime, io.EOF}},
+		"own Is":          {asker{backoff.Permanent(io.EOF)}, []error{io.EOF}},
 		"server's wait":   {fmt.Errorf("outer: %w", backoff.RetryAfter(backoff.Permanent(io.EOF), 1)), []error{io.EOF}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,6 +64,12 @@ type alias struct {
 func (a alias) Unwrap() error        { return a.error }
 func (a alias) Is(target error) bool { return target == a.other }
 
+// asker is an error whose own Is method asks what it wraps.
+type asker struct{ error }
+
+func (a asker) Unwrap() error        { return a.error }
+func (a asker) Is(target error) bool { return errors.Is(a.error, target) }
+
 // What errors.As finds in the whole it finds in the result, with the same value.
 func TestPermanentAs(t *testing.T) {
 	result := once(t, fmt.Errorf("outer: %w", backoff.Permanent(uncomparable{[]string{"a"}})))
@@ -73,6 +81,9 @@ func TestPermanentAs(t *testing.T) {
 	var found *code
 	require.ErrorAs(t, once(t, whole), &found)
 	require.Equal(t, 1, found.number)
+
+	require.ErrorAs(t, once(t, offering{backoff.Permanent(io.EOF)}), &found)
+	require.Equal(t, 7, found.number, "the method of an error above the mark is asked")
 
 	var joined multi
 	require.ErrorAs(t, once(t, multi{backoff.Permanent(io.EOF)}), &joined)
@@ -95,6 +106,19 @@ func TestPermanentAs(t *testing.T) {
 	require.EqualValues(t, 7, asked.Duration, "an As method below is asked")
 }
 
+// offering is an error whose own As method finds a code.
+type offering struct{ error }
+
+func (o offering) Unwrap() error { return o.error }
+
+func (o offering) As(target any) bool {
+	c, ok := target.(**code)
+	if ok {
+		*c = &code{7}
+	}
+	return ok
+}
+
 type slow struct{}
 
 func (slow) Error() string { return "slow" }
@@ -109,7 +133,7 @@ func (slowly) Timeout() bool   { return true }
 func TestPermanentNested(t *testing.T) {
 	for _, err := range []error{
 		backoff.Permanent(errFailed),
-		backoff.Permanent(backoff.Permanent(errFailed)),
+		&backoff.PermanentError{Err: backoff.Permanent(errFailed)},
 		fmt.Errorf("outer: %w", backoff.Permanent(errFailed)),
 		errors.Join(errFailed, backoff.Permanent(io.EOF)),
 		shapeshifter{io.EOF},
@@ -122,6 +146,40 @@ func TestPermanentNested(t *testing.T) {
 				return fmt.Errorf("again: %w", retry(operation, &backoff.ZeroBackOff{}))
 			}, backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 2))
 			require.Equal(t, 3, *calls, "%v", err)
+		})
+	}
+}
+
+// Nor does a mark in the reason for which an inner loop gave up.
+func TestPermanentReason(t *testing.T) {
+	marked := backoff.Permanent(errCause)
+	doubled := &backoff.PermanentError{Err: marked}
+	wrapped := fmt.Errorf("cause: %w", marked)
+	inContext := func(ctx context.Context) backoff.BackOff { return backoff.WithContext(waits(0), ctx) }
+	for name, test := range map[string]struct {
+		policy backoff.BackOff
+		want   string
+	}{
+		"context's cause":          {inContext(cancelledFor(marked)), "context canceled: shutting down: failed"},
+		"context's cause, doubled": {inContext(cancelledFor(doubled)), "context canceled: shutting down: failed"},
+		"context's cause, wrapped": {inContext(cancelledFor(wrapped)), "context canceled: cause: shutting down: failed"},
+		"context's cause, bare":    {inContext(cancelledFor(&backoff.PermanentError{})), "context canceled: permanent error: failed"},
+		"context's error":          {inContext(blamed{context.Background(), marked}), "shutting down: failed"},
+		"context's error, wrapped": {inContext(blamed{context.Background(), wrapped}), "cause: shutting down: failed"},
+		"named limit":              {backoff.WithStopCause(waits(), marked), "shutting down: failed"},
+		"named limit, doubled":     {backoff.WithStopCause(waits(), doubled), "shutting down: failed"},
+		"named limit, wrapped":     {backoff.WithStopCause(waits(), wrapped), "cause: shutting down: failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoop(t, func(t *testing.T, retry retry) {
+				operation, calls := failing(-1)
+				err := retry(func() error { return retry(operation, test.policy) }, waits(0, 0))
+				require.Equal(t, 3, *calls, "the outer loop goes on")
+				require.EqualError(t, err, test.want)
+				require.ErrorIs(t, err, errFailed)
+				require.Equal(t, name != "context's cause, bare", errors.Is(err, errCause))
+				requireUnmarked(t, err)
+			})
 		})
 	}
 }
@@ -180,47 +238,4 @@ func TestPermanentDepth(t *testing.T) {
 			require.LessOrEqual(t, allocsTwice, 2*allocs+10)
 		})
 	}
-	// A thousand levels do not take seconds.
-	calls := 0
-	var nested func(level int) error
-	nested = func(level int) error {
-		return backoff.Retry(func() error {
-			if calls++; level == 0 {
-				return backoff.Permanent(errFailed)
-			}
-			return fmt.Errorf("%w", backoff.Permanent(nested(level-1)))
-		}, &backoff.ZeroBackOff{})
-	}
-	err := nested(1000)
-	require.Equal(t, 1001, calls)
-	require.ErrorIs(t, err, errFailed)
-	require.NotErrorIs(t, err, errCause)
-	requireUnmarked(t, err)
-}
-
-// offering is an error whose own As method finds a code.
-type offering struct{ error }
-
-func (o offering) Unwrap() error { return o.error }
-
-func (o offering) As(target any) bool {
-	c, ok := target.(**code)
-	if ok {
-		*c = &code{7}
-	}
-	return ok
-}
-
-// asker is an error whose own Is method asks what it wraps.
-type asker struct{ error }
-
-func (a asker) Unwrap() error        { return a.error }
-func (a asker) Is(target error) bool { return errors.Is(a.error, target) }
-
-// The methods of an error above a mark are asked, but not for the mark.
-func TestPermanentMethods(t *testing.T) {
-	var found *code
-	require.ErrorAs(t, once(t, offering{backoff.Permanent(io.EOF)}), &found)
-	require.Equal(t, 7, found.number)
-	requireUnmarked(t, once(t, asker{backoff.Permanent(io.EOF)}))
 }

@@ -3,7 +3,6 @@ package backoff_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -112,8 +111,8 @@ func TestStopCauseOthers(t *testing.T) {
 		require.Same(t, errFailed, retry(func() error { return backoff.Permanent(errFailed) }, b))
 		require.Same(t, errFailed, retry(func() error { return errFailed }, backoff.WithMaxRetries(labelled, 0)), "the limit above")
 		require.Same(t, errFailed, retry(func() error { return errFailed }, backoff.WithRetryIf(labelled, isEOF)))
-		require.Same(t, errFailed, retry(func() error { return errFailed }, vetoing{foreign{backoff.WithStopCause(waits(0), errTime)}}))
-		require.Same(t, errFailed, retry(func() error { return errFailed }, vetoing{foreign{backoff.WithStopCause(waits(1), errTime)}}))
+		require.Same(t, errFailed, retry(func() error { return errFailed }, veto(backoff.WithStopCause(waits(0), errTime))))
+		require.Same(t, errFailed, retry(func() error { return errFailed }, veto(backoff.WithStopCause(waits(1), errTime))))
 
 		cancel()
 		err := retry(func() error { return errFailed }, b)
@@ -158,15 +157,15 @@ func TestStopCauseFallback(t *testing.T) {
 func TestStopCauseOverridden(t *testing.T) {
 	empty := func(b backoff.BackOff) backoff.BackOff { return backoff.WithBudget(b, &backoff.Budget{Capacity: -1}) }
 	// labelled stops at once, and the decorator around it goes on nonetheless.
-	labelled := func() backoff.BackOff { return stubborn{foreign{backoff.WithStopCause(waits(), errTime)}, 1} }
-	refused := func() backoff.BackOff { return stubborn{foreign{empty(&backoff.ZeroBackOff{})}, 1} }
+	labelled := func() backoff.BackOff { return insist(backoff.WithStopCause(waits(), errTime), 1) }
+	refused := func() backoff.BackOff { return insist(empty(&backoff.ZeroBackOff{}), 1) }
 	for name, test := range map[string]struct {
 		policy backoff.BackOff
 		want   string
 	}{
 		"a budget above":                 {empty(labelled()), "retry budget exhausted: failed"},
 		"a budget above a refusal":       {empty(refused()), "retry budget exhausted: failed"},
-		"a decorator of ours, a refusal": {vetoing{foreign{backoff.WithMaxRetries(refused(), 9)}}, "failed"},
+		"a decorator of ours, a refusal": {veto(backoff.WithMaxRetries(refused(), 9)), "failed"},
 		"a label, and one that saw it":   {backoff.WithStopCause(backoff.WithMaxRetries(labelled(), 0), errTries), "out of tries: failed"},
 		"our own stop":                   {backoff.WithMaxRetries(labelled(), 1), "failed"},
 	} {
@@ -174,28 +173,6 @@ func TestStopCauseOverridden(t *testing.T) {
 			eachLoop(t, func(t *testing.T, retry retry) {
 				require.EqualError(t, retry(func() error { return errFailed }, test.policy), test.want)
 			})
-		})
-	}
-}
-
-// A mark in a cause does not reach an outer loop.
-func TestStopCausePermanent(t *testing.T) {
-	for _, cause := range []error{
-		backoff.Permanent(errTime),
-		backoff.Permanent(backoff.Permanent(errTime)),
-		fmt.Errorf("cause: %w", backoff.Permanent(errTime)),
-	} {
-		eachLoop(t, func(t *testing.T, retry retry) {
-			operation, calls := failing(-1)
-			err := retry(func() error {
-				err := retry(operation, backoff.WithStopCause(waits(), cause))
-				requireUnmarked(t, err)
-				require.EqualError(t, err, cause.Error()+": failed")
-				return err
-			}, waits(0, 0))
-			require.ErrorIs(t, err, errTime)
-			require.ErrorIs(t, err, errFailed)
-			require.Equal(t, 3, *calls, "the outer loop goes on")
 		})
 	}
 }

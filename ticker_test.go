@@ -5,7 +5,6 @@ package backoff_test
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,16 +26,10 @@ func receive(ticker *backoff.Ticker) []time.Duration {
 
 func TestTicker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ticker := backoff.NewTicker(waits(time.Second, 0, time.Minute))
+		policy := waits(time.Second, 0, time.Minute)
+		ticker := backoff.NewTicker(policy)
 		require.Equal(t, []time.Duration{0, time.Second, time.Second, 61 * time.Second}, receive(ticker))
-	})
-}
-
-func TestTickerPolicyStops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, wait := range []time.Duration{backoff.Stop, -time.Hour} {
-			require.Len(t, receive(backoff.NewTicker(backoff.NewConstantBackOff(wait))), 1)
-		}
+		require.Equal(t, 1, policy.resets)
 	})
 }
 
@@ -58,21 +51,6 @@ func TestTickerWaitStart(t *testing.T) {
 	})
 }
 
-func TestTickerContextDone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		for _, b := range []backoff.BackOff{
-			backoff.WithContext(&backoff.ZeroBackOff{}, ctx),
-			backoff.WithMaxRetries(mine{&backoff.ZeroBackOff{}, ctx}, 5),
-		} {
-			ticker := backoff.NewTicker(b)
-			synctest.Wait()
-			require.Len(t, receive(ticker), 1)
-		}
-	})
-}
-
 func TestTickerContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -84,36 +62,38 @@ func TestTickerContext(t *testing.T) {
 	})
 }
 
-func TestTickerContextBlocked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		policy := waits(0, 0, 0)
-		ticker := backoff.NewTicker(backoff.WithContext(policy, ctx))
-		<-ticker.C
-		synctest.Wait()
-		cancel()
-		synctest.Wait()
-		_, ok := <-ticker.C
-		require.False(t, ok)
-		require.Equal(t, 1, policy.next, "the policy is not asked again")
-	})
-}
-
+// Stop and the context end a ticker in a wait, and while it offers a tick. The policy is not asked again.
 func TestTickerStop(t *testing.T) {
-	for name, received := range map[string]int{"before the first tick": 0, "in a wait": 1, "in a blocked send": 2} {
+	for name, test := range map[string]struct {
+		received int
+		stops    bool
+	}{
+		"stop, first tick":     {0, true},
+		"stop, second tick":    {1, true},
+		"stop, wait":           {2, true},
+		"context, second tick": {1, false},
+		"context, wait":        {2, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
 				policy := waits(0, time.Second, time.Second)
-				ticker := backoff.NewTicker(policy)
-				for range received {
+				ticker := backoff.NewTicker(backoff.WithContext(policy, ctx))
+				end := cancel
+				if test.stops {
+					end = ticker.Stop
+				}
+				for range test.received {
 					<-ticker.C
 				}
 				synctest.Wait()
-				ticker.Stop()
+				end()
+				synctest.Wait()
 				_, ok := <-ticker.C
 				require.False(t, ok)
-				require.Equal(t, received, policy.next, "the policy is not asked again")
-				ticker.Stop()
+				require.Equal(t, test.received, policy.next)
+				end()
 			})
 		})
 	}
@@ -198,14 +178,6 @@ func TestTickerNil(t *testing.T) {
 	})
 }
 
-func TestTickerReset(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := waits(1, 2)
-		receive(backoff.NewTicker(b))
-		require.Equal(t, 1, b.resets)
-	})
-}
-
 // A wait that will outlast the deadline is begun nonetheless: a closed channel says no reason, and
 // programs ask the context's Err after it.
 func TestTickerDeadline(t *testing.T) {
@@ -222,18 +194,20 @@ func TestTickerDeadline(t *testing.T) {
 	}
 }
 
-// The first tick is offered until it is received, whatever the context says.
+// The first tick is offered until it is received, also if the context is done.
 func TestTickerFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		ticker := backoff.NewTicker(backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
-		time.Sleep(time.Hour)
-		_, ok := <-ticker.C
-		require.True(t, ok)
-		_, ok = <-ticker.C
-		require.False(t, ok)
-		require.Zero(t, cap(ticker.C))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, b := range []backoff.BackOff{
+			backoff.WithContext(&backoff.ZeroBackOff{}, ctx),
+			backoff.WithMaxRetries(mine{&backoff.ZeroBackOff{}, ctx}, 5),
+		} {
+			ticker := backoff.NewTicker(b)
+			time.Sleep(time.Hour)
+			require.Len(t, receive(ticker), 1)
+			require.Zero(t, cap(ticker.C))
+		}
 	})
 }
 
@@ -259,18 +233,6 @@ func TestTickerTimerStop(t *testing.T) {
 				require.Equal(t, []time.Duration{0}, timer.started)
 				require.Equal(t, 1, timer.stops)
 			})
-		})
-	}
-}
-
-// A Stop that comes first wins over a receiver that comes later.
-func TestTickerStopFirst(t *testing.T) {
-	for range 300 {
-		synctest.Test(t, func(t *testing.T) {
-			ticker := backoff.NewTicker(&backoff.ZeroBackOff{})
-			ticker.Stop()
-			_, ok := <-ticker.C
-			require.False(t, ok)
 		})
 	}
 }
@@ -303,23 +265,4 @@ func TestTickerBudget(t *testing.T) {
 		require.PanicsWithValue(t, text, func() { backoff.NewTicker(b) })
 		require.PanicsWithValue(t, text, func() { backoff.NewTickerWithTimer(b, new(instantTimer)) })
 	}
-}
-
-// Several goroutines may receive; each tick goes to one of them.
-func TestTickerShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ticker := backoff.NewTicker(backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 99))
-		var group sync.WaitGroup
-		var ticks atomic.Int64
-		for range 10 {
-			group.Go(func() {
-				for range ticker.C {
-					ticks.Add(1)
-				}
-			})
-		}
-		group.Wait()
-		ticker.Stop()
-		require.EqualValues(t, 100, ticks.Load())
-	})
 }
