@@ -290,6 +290,10 @@ func TestBudgetByHand(t *testing.T) {
 	require.Equal(t, []time.Duration{1, 1, backoff.Stop, backoff.Stop}, draws(b, 4))
 	require.Equal(t, 2, budget.Tokens())
 
+	budget = &backoff.Budget{Capacity: 12}
+	require.Equal(t, backoff.Stop, backoff.WithBudget(waits(), budget).NextBackOff())
+	require.Equal(t, 12, budget.Tokens(), "a stop costs nothing")
+
 	budget = &backoff.Budget{Capacity: 500}
 	o := backoff.WithBudget(backoff.NewConstantBackOff(1), budget).(backoff.BackOffObserver)
 	for range 3 {
@@ -362,14 +366,17 @@ func TestBudgetBefore(t *testing.T) {
 	}
 }
 
-// A notify that panics gets the cost back: the retry was not begun.
+// A notify that panics gets the cost back: the retry was not begun. That is no success, so the bucket
+// does not grow.
 func TestBudgetNotifyPanic(t *testing.T) {
-	budget := &backoff.Budget{Capacity: 500}
-	require.Panics(t, func() {
-		_ = backoff.RetryNotify(func() error { return errFailed }, backoff.WithBudget(&backoff.ZeroBackOff{}, budget),
-			func(error, time.Duration) { panic("boom") })
-	})
-	require.Equal(t, 500, budget.Tokens())
+	budget := &backoff.Budget{Clock: &manual{}}
+	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
+	for range 10 {
+		require.Panics(t, func() {
+			_ = backoff.RetryNotify(func() error { return errFailed }, b, func(error, time.Duration) { panic("boom") })
+		})
+	}
+	require.Equal(t, 25, budget.Tokens())
 }
 
 // An operation, or notify, that resets the policy of its own loop loses no token.

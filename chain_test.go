@@ -312,6 +312,15 @@ func TestLoopEnd(t *testing.T) {
 			})
 		})
 	}
+	t.Run("WithBudget", func(t *testing.T) {
+		eachLoop(t, func(t *testing.T, retry retry) {
+			budget := &backoff.Budget{Capacity: 100}
+			b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
+			require.Panics(t, func() { _ = retry(breaking(errFailed), b) })
+			b.(backoff.BackOffObserver).Observe(nil)
+			require.Equal(t, 100-5+1, budget.Tokens(), "by hand, a success at the first attempt")
+		})
+	})
 	t.Run("WithRetryIf", func(t *testing.T) {
 		eachLoop(t, func(t *testing.T, retry retry) {
 			b := backoff.WithRetryIf(&backoff.ZeroBackOff{}, isEOF)

@@ -222,6 +222,7 @@ func TestContextErrorText(t *testing.T) {
 		{cancelled(), errors.Join(errFailed, io.EOF), "context canceled: shutting down: failed; EOF"},
 		{cancelled(), context.Canceled, "context canceled: shutting down"},
 		{cancelled(), errCause, "context canceled: shutting down"},
+		{cancelled(), errors.New("shut"), "context canceled: shutting down: shut"},
 		{cancelled(), errors.New("get: too bad"), "context canceled: shutting down: get: too bad"},
 		{plain, errFailed, "context canceled: failed"},
 		{plain, errors.New("context canceled by the server"), "context canceled: context canceled by the server"},
