@@ -2,8 +2,6 @@ package pages_test
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -23,14 +21,18 @@ import (
 
 // These functions are those of pages.
 
-func ping(ctx context.Context, db *sql.DB) error {
+func FetchUser(ctx context.Context, id string) (*User, error) {
 	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
 
-	return backoff.Retry(func() error {
-		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
+	return backoff.RetryWithData(func() (*User, error) {
+		attemptCtx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 
-		return db.PingContext(attempt)
+		user, err := users.Get(attemptCtx, id) // users is your client
+		if errors.Is(err, ErrNotFound) {
+			return nil, backoff.Permanent(err) // trying again will not help
+		}
+		return user, err
 	}, backoff.WithContext(policy, ctx))
 }
 
@@ -69,7 +71,7 @@ func take(ctx context.Context) (release func(), err error) {
 // The pages have the functions that are tested here.
 func TestPageFunctions(t *testing.T) {
 	here := read(t, "lab/pages/readme_test.go")
-	for name, page := range map[string]string{"ping": "README.md", "stayConnected": "docs/choosing.md", "take": "docs/choosing.md"} {
+	for name, page := range map[string]string{"FetchUser": "README.md", "stayConnected": "docs/choosing.md", "take": "docs/choosing.md"} {
 		function := regexp.MustCompile(`(?ms)^func ` + name + `\(.*?^}\n`).FindString(here)
 		require.True(t, strings.Contains(read(t, page), function), "%s has another %s", page, name)
 	}
@@ -85,55 +87,63 @@ var (
 	listen func(ctx context.Context) error
 )
 
-// database is a connector to a database that refuses connections at first, or hangs.
-type database struct {
+// User and users are what the first example of the README calls.
+type User struct{}
+
+// ErrNotFound says that there is no such user.
+var ErrNotFound = errors.New("no such user")
+
+var users *directory
+
+// directory is a client of a service that refuses connections at first, or hangs, or knows no user.
+type directory struct {
 	attempts, refused int
-	hangs             bool
+	hangs, empty      bool
 }
 
-func (d *database) Connect(ctx context.Context) (driver.Conn, error) {
+// Get returns a user.
+func (d *directory) Get(ctx context.Context, _ string) (*User, error) {
 	d.attempts++
-	if d.hangs {
+	switch {
+	case d.hangs:
 		<-ctx.Done()
 		return nil, ctx.Err()
-	}
-	if d.attempts <= d.refused {
+	case d.attempts <= d.refused:
 		return nil, errRefused
+	case d.empty:
+		return nil, ErrNotFound
 	}
-	return connection{}, nil
+	return &User{}, nil
 }
 
-func (d *database) Driver() driver.Driver { return nil }
-
-type connection struct{ driver.Conn }
-
-func (connection) Close() error { return nil }
-
 // The first example makes up to four attempts of two seconds at most, and none after its context has ended.
-func TestReadmePing(t *testing.T) {
+func TestReadmeFetchUser(t *testing.T) {
 	for _, test := range []struct {
-		database database
+		service  directory
 		attempts int
 		err      error
 		longest  time.Duration // with the longest waits
 	}{
-		{database{}, 1, nil, 0},
-		{database{refused: 3}, 4, nil, 3600 * time.Millisecond},
-		{database{refused: 4}, 4, errRefused, 3600 * time.Millisecond},
-		{database{hangs: true}, 4, context.DeadlineExceeded, 11600 * time.Millisecond},
+		{directory{}, 1, nil, 0},
+		{directory{refused: 3}, 4, nil, 3600 * time.Millisecond},
+		{directory{refused: 4}, 4, errRefused, 3600 * time.Millisecond},
+		{directory{hangs: true}, 4, context.DeadlineExceeded, 11600 * time.Millisecond},
+		{directory{empty: true}, 1, ErrNotFound, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			db := sql.OpenDB(&test.database)
-			defer db.Close()
-
+			users = &test.service
 			start := time.Now()
-			require.ErrorIs(t, ping(t.Context(), db), test.err)
-			require.Equal(t, test.attempts, test.database.attempts)
+			_, err := FetchUser(t.Context(), "1")
+			require.ErrorIs(t, err, test.err)
+			require.Equal(t, test.attempts, test.service.attempts)
 			require.LessOrEqual(t, time.Since(start), test.longest)
 
+			users = &directory{hangs: true}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			require.ErrorIs(t, ping(ctx, db), context.Canceled)
+			_, err = FetchUser(ctx, "1")
+			require.ErrorIs(t, err, context.Canceled)
+			require.Equal(t, 1, users.attempts)
 		})
 	}
 }
@@ -150,8 +160,8 @@ func TestReadmeWaits(t *testing.T) {
 		limits string
 	}{
 		{"| `NewExponentialBackOff()` | ", backoff.NewExponentialBackOff(backoff.WithJitter(backoff.NoJitter)), limits},
-		{"| `NewLinearBackOff(time.Second)` | ", backoff.NewLinearBackOff(time.Second), "|"},
-		{"| `NewConstantBackOff(time.Second)` | ", backoff.NewConstantBackOff(time.Second), "|"},
+		{"| `NewLinearBackOff(time.Second)` | ", backoff.NewLinearBackOff(time.Second), "without jitter and without end |"},
+		{"| `NewConstantBackOff(time.Second)` | ", backoff.NewConstantBackOff(time.Second), "likewise |"},
 	} {
 		row := test.row
 		for range 3 {
