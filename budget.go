@@ -34,7 +34,9 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 // least five. While it grows, each success also brings the tokens that it grows by.
 //
 // At a steady load, one retry may fail for about every five first attempts that succeed, and for every three
-// where about two attempts per second succeed. In a burst, retries can fail as often as attempts succeed.
+// where about two attempts per second succeed. In a burst, retries can fail as often as attempts succeed. With
+// three retries, a budget starts to refuse them when about 30 % of the attempts fail at random, or when 6 %
+// of the operations fail every time, as they do if a part of the service is down.
 //
 // Do not share a budget between services: the successes of a healthy service would pay for retries at one that
 // is down. Do not use one budget in a loop and again in a loop inside its operation: each success of the inner

@@ -39,6 +39,8 @@ var policy backoff.BackOff
 
 var ErrNotFound = errors.New("not found")
 
+var messages <-chan *Message
+
 var errNoPlace = errors.New("no place")
 
 var errDisconnected = errors.New("disconnected")
@@ -79,6 +81,8 @@ func attempt(ctx context.Context, with ...any) error { return fmt.Errorf("busy: 
 func fetch(ctx context.Context, url string) ([]byte, string, error) { return nil, "", attempt(ctx) }
 
 func check(ctx context.Context) error { return attempt(ctx) }
+
+func handle(ctx context.Context, msg *Message) error { return attempt(ctx, msg) }
 
 func listen(ctx context.Context) error { return attempt(ctx) }
 
