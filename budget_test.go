@@ -2,6 +2,7 @@ package backoff_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -112,6 +113,43 @@ func TestBudgetRetrySuccess(t *testing.T) {
 		}
 		require.InEpsilon(t, 5*3*100, budget.Tokens(), 0.05)
 	})
+}
+
+// With three retries each, a budget pays for all until 30 % of the attempts fail at random, or 6 % of the operations
+// fail every time.
+func TestBudgetThreshold(t *testing.T) {
+	for name, test := range map[string]struct {
+		attempts, operations float64 // the shares that fail
+		least, most          float64 // the share of the operations that are refused a retry
+	}{
+		"25 % of attempts":  {0.25, 0, 0, 0.005},
+		"40 % of attempts":  {0.40, 0, 0.15, 1},
+		"5 % of operations": {0, 0.05, 0, 0.001},
+		"8 % of operations": {0, 0.08, 0.01, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := &manual{}
+			budget := &backoff.Budget{Clock: clock}
+			random := seeded()
+			refused := 0
+			const n = 20_000
+			for range n {
+				clock.advance(10 * time.Millisecond)
+				broken := random.Float64() < test.operations
+				err := backoff.Retry(func() error {
+					if broken || random.Float64() < test.attempts {
+						return errFailed
+					}
+					return nil
+				}, backoff.WithBudget(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3), budget))
+				if errors.Is(err, backoff.ErrBudgetExhausted) {
+					refused++
+				}
+			}
+			require.GreaterOrEqual(t, float64(refused)/n, test.least)
+			require.LessOrEqual(t, float64(refused)/n, test.most)
+		})
+	}
 }
 
 // Random scripts agree with a model that keeps the time of every success.
