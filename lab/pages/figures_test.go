@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var long = flag.Bool("long", false, "compare the columns of ten minutes too, which takes many minutes")
+var long = flag.Bool("long", false, "compare the tables of slow commands too, which takes many minutes")
 
 // build builds a program of this repository for the machine, even if the tests are built for another.
 func build(t *testing.T, folder string) string {
@@ -39,48 +39,93 @@ func run(t *testing.T, program string, args ...string) string {
 }
 
 var (
-	simulated = regexp.MustCompile("`herd (-scenario [^`]+)`\\n\\n((?:\\|.*\\|\\n)+)")
+	simulated = regexp.MustCompile("(Slow: )?`herd (-scenario [^`]+)`\\n\\n((?:\\|.*\\|\\n)+)")
 	gap       = regexp.MustCompile(` {2,}`)
 )
 
-// Each row of a table below a command of herd has the cells that it prints.
+// Each row of a table below a command of herd has the cells that it prints. Slow commands run only with
+// -long.
 func TestSimulatedFigures(t *testing.T) {
 	herd := build(t, "herd")
-	for page, tables := range map[string]int{} {
+	for page, tables := range map[string]int{"docs/evidence.md": 38} {
 		found := simulated.FindAllStringSubmatch(read(t, page), -1)
 		require.Len(t, found, tables, "tables below a line of %s that ends with a command of herd", page)
 		for _, table := range found {
-			command, rows := table[1], strings.Split(strings.TrimSpace(table[2]), "\n")
+			slow, command := table[1] != "", table[2]
+			rows := strings.Split(strings.TrimSpace(table[3]), "\n")
 			t.Run(command, func(t *testing.T) {
 				t.Parallel()
-				requireFigures(t, herd, command, rows)
+				if slow && !*long {
+					t.Skip("slow")
+				}
+				if strings.Contains(command, varied) {
+					requireVaried(t, herd, command, rows)
+				} else {
+					requireFigures(t, herd, command, rows)
+				}
 			})
 		}
 	}
 }
 
+// requireFigures compares the rows of a table with what its command prints.
 func requireFigures(t *testing.T, herd, command string, rows []string) {
-	args, skipped := strings.Fields(command), -1
-	if i := slices.Index(args, "-long"); i > 0 && !*long {
-		args = slices.Delete(args, i, i+1)
-		skipped = slices.Index(cells(rows[0]), "600 s")
+	t.Helper()
+	printed := printedRows(t, herd, command)
+	for _, row := range rows[2:] {
+		requireRow(t, printed, cells(row), command)
 	}
-	var printed [][]string
-	for line := range strings.Lines(run(t, herd, args...)) {
-		printed = append(printed, gap.Split(strings.TrimSpace(line), -1))
-	}
+}
+
+// varied stands in a command for flags that are different in each row of its table.
+const varied = "FLAGS"
+
+// requireVaried compares a table with what its command prints with the flags in the first cell of each row.
+// The first cell of the head names the strategy.
+func requireVaried(t *testing.T, herd, command string, rows []string) {
+	t.Helper()
+	head := cells(rows[0])
 	for _, row := range rows[2:] {
 		said := cells(row)
-		if skipped > 0 {
-			said = slices.Delete(said, skipped, skipped+1)
-		}
-		i := slices.IndexFunc(printed, func(line []string) bool { return line[0] == said[0] && len(line) == len(said) })
-		if i < 0 {
-			t.Errorf("%q: not in what herd %s prints", said[0], command)
-		} else if !slices.Equal(said, printed[i]) {
-			t.Errorf("the page says %q, herd prints %q", said, printed[i])
+		full := strings.Replace(command, varied, strings.Trim(said[0], "`"), 1)
+		said[0] = head[0]
+		printed := printedRows(t, herd, full)
+		requireRow(t, printed, said, full)
+		if !slices.ContainsFunc(printed, func(line []string) bool { return heads(line, head[1:]) }) {
+			t.Errorf("the page has the head %q, herd %s has not", head, full)
 		}
 	}
+}
+
+// heads reports whether a line that is printed is the head of a table, or the second line of one.
+func heads(line, said []string) bool {
+	return slices.EqualFunc(line, said, func(a, b string) bool { return strings.HasSuffix(b, a) })
+}
+
+// printedRows returns the cells of all lines that a command prints.
+func printedRows(t *testing.T, herd, command string) [][]string {
+	t.Helper()
+	var printed [][]string
+	for line := range strings.Lines(run(t, herd, strings.Fields(command)...)) {
+		printed = append(printed, gap.Split(strings.TrimSpace(line), -1))
+	}
+	return printed
+}
+
+// requireRow reports a row that is not among those that a command prints.
+func requireRow(t *testing.T, printed [][]string, said []string, command string) {
+	t.Helper()
+	same := func(line []string) bool { return slices.Equal(line, said) }
+	if slices.ContainsFunc(printed, same) {
+		return
+	}
+	var similar []string
+	for _, line := range printed {
+		if line[0] == said[0] {
+			similar = append(similar, strings.Join(line, " | "))
+		}
+	}
+	t.Errorf("the page says %q, herd %s prints\n%s", said, command, strings.Join(similar, "\n"))
 }
 
 // cells returns the cells of a row of a table, without emphasis.
