@@ -19,8 +19,7 @@ import (
 	"example.com/backoff"
 )
 
-// These functions are those of pages.
-
+// FetchUser stands in the README.
 func FetchUser(ctx context.Context, id string) (*User, error) {
 	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
 
@@ -36,56 +35,14 @@ func FetchUser(ctx context.Context, id string) (*User, error) {
 	}, backoff.WithContext(policy, ctx))
 }
 
-func stayConnected(ctx context.Context) error {
-	policy := backoff.WithContext(
-		backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0)),
-		ctx,
-	)
-
-	return backoff.Retry(func() error {
-		start := time.Now()
-		err := listen(ctx) // until the connection is lost
-
-		if time.Since(start) > time.Minute {
-			policy.Reset()
-		}
-		if err == nil {
-			err = errDisconnected // nil would end the loop
-		}
-		return err
-	}, policy)
-}
-
-// take waits for a place, for a second at most.
-func take(ctx context.Context) (release func(), err error) {
-	select {
-	case places <- struct{}{}:
-		return func() { <-places }, nil
-	case <-time.After(time.Second):
-		return nil, errNoPlace
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// The pages have the functions that are tested here.
-func TestPageFunctions(t *testing.T) {
+// The README has the function that is tested here.
+func TestReadmeFunctions(t *testing.T) {
 	here := read(t, "lab/pages/readme_test.go")
-	for name, page := range map[string]string{"FetchUser": "README.md", "stayConnected": "docs/choosing.md", "take": "docs/choosing.md"} {
-		function := regexp.MustCompile(`(?ms)^func ` + name + `\(.*?^}\n`).FindString(here)
-		require.True(t, strings.Contains(read(t, page), function), "%s has another %s", page, name)
-	}
+	function := regexp.MustCompile(`(?ms)^func FetchUser\(.*?^}\n`).FindString(here)
+	require.True(t, strings.Contains(read(t, "README.md"), function), "README.md has another FetchUser")
 }
 
-var (
-	errRefused      = errors.New("connection refused")
-	errDisconnected = errors.New("disconnected")
-	errNoPlace      = errors.New("no place")
-
-	places chan struct{}
-
-	listen func(ctx context.Context) error
-)
+var errRefused = errors.New("connection refused")
 
 // User and users are what the first example of the README calls.
 type User struct{}
@@ -171,20 +128,6 @@ func TestReadmeWaits(t *testing.T) {
 	}
 }
 
-// Ten retries take about a minute, and twenty about ten, as docs/choosing.md says.
-func TestChoosingWaits(t *testing.T) {
-	policy := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithJitter(backoff.NoJitter))
-	policy.Reset()
-	var after []time.Duration
-	total := time.Duration(0)
-	for range 20 {
-		total += policy.NextBackOff()
-		after = append(after, total)
-	}
-	require.InDelta(t, time.Minute, after[9], float64(5*time.Second))
-	require.InDelta(t, 10*time.Minute, after[19], float64(15*time.Second))
-}
-
 // The README shows what flaky prints.
 func TestReadmeOutput(t *testing.T) {
 	_, after, found := strings.Cut(read(t, "README.md"), "```text\n")
@@ -212,63 +155,4 @@ func TestReadmeDecorators(t *testing.T) {
 		}
 	}
 	require.NotZero(t, found)
-}
-
-// stayConnected starts over after a healthy connection, not after a short one, and goes on for as long as
-// its context, even if a connection ends without an error.
-func TestChoosingReconnect(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, shutDown := context.WithCancel(t.Context())
-		attempts := 0
-		var ended time.Time
-		var waits []time.Duration
-		listen = func(context.Context) error {
-			if attempts > 0 {
-				waits = append(waits, time.Since(ended))
-			}
-			switch attempts++; attempts {
-			case 100: // each of the last 80 waits is half a minute at least
-				time.Sleep(time.Hour)
-			case 102:
-				shutDown()
-			default:
-				time.Sleep(time.Minute) // just not healthy
-			}
-			ended = time.Now()
-			return nil
-		}
-
-		err := stayConnected(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, errDisconnected)
-		require.Equal(t, 102, attempts)
-		first := func(wait time.Duration) bool { return wait >= 250*time.Millisecond && wait <= 750*time.Millisecond }
-		require.True(t, first(waits[0]), waits[0])
-		require.GreaterOrEqual(t, waits[98], 30*time.Second)
-		require.True(t, first(waits[99]), waits[99])
-	})
-}
-
-// A place is taken at once if one is free, or when another attempt has ended, but not after a second.
-func TestChoosingTake(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		places = make(chan struct{}, 1)
-		release, err := take(t.Context())
-		require.NoError(t, err)
-
-		start := time.Now()
-		_, err = take(t.Context())
-		require.ErrorIs(t, err, errNoPlace)
-		require.Equal(t, time.Second, time.Since(start))
-
-		time.AfterFunc(time.Second/2, release)
-		release, err = take(t.Context())
-		require.NoError(t, err)
-		defer release()
-
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err = take(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-	})
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,7 +25,7 @@ import (
 // No block uses all of the imports.
 var _ = []any{
 	context.Background, sql.Open, errors.New, fmt.Errorf, io.ReadAll, slog.Warn, http.Get, os.Exit,
-	signal.Notify, time.Now, errgroup.Group{}, backoff.Retry, httpretry.Retryable, sqlretry.Do,
+	signal.Notify, syscall.SIGTERM, time.Now, errgroup.Group{}, backoff.Retry, httpretry.Retryable, sqlretry.Do,
 }
 
 var ctx context.Context
@@ -41,12 +42,6 @@ var ErrNotFound = errors.New("not found")
 
 var messages <-chan *Message
 
-var errNoPlace = errors.New("no place")
-
-var errDisconnected = errors.New("disconnected")
-
-type Event struct{}
-
 type Message struct{}
 
 type Order struct{}
@@ -55,15 +50,8 @@ type User struct{}
 
 type Server struct{ store orderStore }
 
-type Worker struct{ broker }
-
 type orderStore interface {
 	Order(ctx context.Context, id int64) (*Order, error)
-}
-
-type broker interface {
-	deliver(ctx context.Context, msg *Message) error
-	deadLetter(ctx context.Context, msg *Message, err error) error
 }
 
 type userClient interface {
@@ -84,22 +72,14 @@ func check(ctx context.Context) error { return attempt(ctx) }
 
 func handle(ctx context.Context, msg *Message) error { return attempt(ctx, msg) }
 
-func listen(ctx context.Context) error { return attempt(ctx) }
-
 func lookUp(ctx context.Context, id string) error { return attempt(ctx) }
 
 func pay(ctx context.Context, amount int64) error { return attempt(ctx) }
 
 func ping(ctx context.Context, db *sql.DB) error { return attempt(ctx) }
 
-func post(ctx context.Context, event *Event) error { return attempt(ctx) }
-
 func save(ctx context.Context, with ...any) error { return attempt(ctx) }
 
 func send(ctx context.Context, client *http.Client) error { return attempt(ctx) }
 
 func syncFiles(ctx context.Context) error { return attempt(ctx) }
-
-func take(ctx context.Context) (release func(), err error) { return func() {}, attempt(ctx) }
-
-func upload(ctx context.Context, file string) error { return attempt(ctx) }
