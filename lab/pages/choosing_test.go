@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,13 +82,13 @@ func (w *Worker) handle(ctx context.Context, msg *Message) error {
 		attempt, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 
-		return w.deliver(attempt, msg) // backoff.Permanent(errMalformed) for a bad message
+		return w.deliver(attempt, msg) // a bad message: backoff.Permanent(errMalformed)
 	}, backoff.WithContext(policy, ctx))
 
 	if errors.Is(err, errGaveUp) || errors.Is(err, errMalformed) {
 		return w.deadLetter(ctx, msg, err)
 	}
-	return err // nil: acknowledge msg; otherwise ctx has ended: hand msg back
+	return err // nil: acknowledge msg; otherwise time is up: hand msg back
 }
 
 var inProgress = make(chan struct{}, 20) // in this process, waits included
@@ -363,7 +364,7 @@ func TestChoosingOrder(t *testing.T) {
 				full++
 			}
 		}
-		t.Logf("a third retry began in %d of 1000", full)
+		require.Less(t, full, 300)
 
 		calls = 0
 		outcome = func(context.Context) error { return sql.ErrNoRows }
@@ -508,6 +509,7 @@ func TestChoosingReconnect(t *testing.T) {
 			}
 			attempts++
 			if attempts%2 == 0 {
+				time.Sleep(5 * time.Second) // which is no part of a healthy minute
 				return &Conn{}, nil
 			}
 			begun := time.Now()
@@ -669,4 +671,92 @@ func TestChoosingPost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A semaphore inside the Base of httpretry is no bound: with it as without, nothing succeeds any more after an
+// outage. Around the Transport it is one: everything is done.
+func TestChoosingSemaphore(t *testing.T) {
+	const begun = 2000
+	none := func(next http.RoundTripper) http.RoundTripper { return next }
+	for _, test := range []struct {
+		name           string
+		inside, around func(http.RoundTripper) http.RoundTripper
+		least, most    int // of the requests that succeed
+	}{
+		{"none", none, none, 1, begun / 8},
+		{"inside", semaphore, none, 1, begun / 8},
+		{"around", none, semaphore, begun, begun},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				transport := test.around(&httpretry.Transport{
+					Base:           test.inside(queueing(ctx)),
+					AttemptTimeout: time.Second,
+					Policy:         func() backoff.BackOff { return backoff.NewExponentialBackOff() },
+					Budget:         &backoff.Budget{RetryCost: -1},
+				})
+				var done atomic.Int64
+				for range begun { // 18 a second
+					time.Sleep(time.Second / 18)
+					go func() {
+						req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost", nil)
+						_, err := transport.RoundTrip(req)
+						if err == nil {
+							done.Add(1)
+						}
+					}()
+				}
+				time.Sleep(time.Minute)
+				cancel()
+				time.Sleep(time.Second) // for the service
+				require.GreaterOrEqual(t, int(done.Load()), test.least)
+				require.LessOrEqual(t, int(done.Load()), test.most)
+			})
+		})
+	}
+}
+
+// queueing returns a service that answers 30 requests a second in their order, also those that nobody waits for
+// any more. It is down from second 10 to second 20.
+func queueing(ctx context.Context) http.RoundTripper {
+	begun := time.Now()
+	queue := make(chan chan struct{}, 1e6)
+	go func() {
+		for ctx.Err() == nil {
+			select {
+			case answered := <-queue:
+				if now := time.Since(begun); now > 10*time.Second && now < 20*time.Second {
+					time.Sleep(20*time.Second - now)
+				}
+				time.Sleep(time.Second / 30)
+				close(answered)
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return baseFunc(func(req *http.Request) (*http.Response, error) {
+		answered := make(chan struct{})
+		queue <- answered
+		select {
+		case <-answered:
+			return status(200, ""), nil
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		}
+	})
+}
+
+// semaphore lets 15 requests be in progress in next.
+func semaphore(next http.RoundTripper) http.RoundTripper {
+	semaphore := make(chan struct{}, 15)
+	return baseFunc(func(req *http.Request) (*http.Response, error) {
+		select {
+		case semaphore <- struct{}{}:
+			defer func() { <-semaphore }()
+			return next.RoundTrip(req)
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		}
+	})
 }
