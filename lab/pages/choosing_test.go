@@ -425,27 +425,27 @@ func TestChoosingQueue(t *testing.T) {
 // No event is handled after the context has ended, and never more than there are places, waits included.
 func TestChoosingEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int64
 		worker := Worker{deliver: func(context.Context, *Message) error {
-			calls++
+			calls.Add(1)
 			return errors.New("down")
 		}}
 		for range 100 {
 			require.ErrorIs(t, worker.handleEvent(canceled(t), &Message{}), context.Canceled)
 		}
-		require.Zero(t, calls)
+		require.Zero(t, calls.Load())
 
 		inProgress = make(chan struct{}, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Second, cancel)
 		go func() { _ = worker.handleEvent(ctx, &Message{}) }()
 		synctest.Wait() // now it waits for its first retry
-		before := calls
+		before := calls.Load()
 
 		require.ErrorIs(t, worker.handleEvent(ctx, &Message{}), context.Canceled)
 		synctest.Wait()
-		require.Equal(t, 1, before)
-		require.Greater(t, calls, 1)
+		require.EqualValues(t, 1, before)
+		require.Greater(t, calls.Load(), before)
 		require.Empty(t, worker.aside)
 	})
 }
