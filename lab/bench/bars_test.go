@@ -43,7 +43,6 @@ func bars() []bar {
 		{task: perCall, peer: attempts, factor: 1.2, others: []string{ours}},
 		{task: tenFailures, peer: ours, factor: 0.12, others: others},
 		{task: nextDefault, peer: ours, factor: 0.7, others: []string{cenkaltiV4}},
-		{task: readyBudget, peer: sized, factor: 5, others: []string{fixed}},
 	}
 	for _, leaf := range leaves {
 		all = append(all,
