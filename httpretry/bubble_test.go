@@ -475,3 +475,56 @@ func TestRequestBody(t *testing.T) {
 		}
 	}
 }
+
+// A response is not given up for a first wait that would outlast the deadline. An error is: that wait starts, as in
+// every loop.
+func TestDeadlineFirstWait(t *testing.T) {
+	budget := &backoff.Budget{Capacity: 100}
+	transport := &httpretry.Transport{Budget: budget, Policy: func() backoff.BackOff {
+		return backoff.NewConstantBackOff(time.Minute)
+	}}
+	bubble(t, transport, func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/cut" {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}, func(t *testing.T, client *http.Client) {
+		get := func(path string) (resp *http.Response, took time.Duration, err error) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://server.test"+path, nil)
+			require.NoError(t, err)
+			start := time.Now()
+			resp, err = client.Do(req)
+			return resp, time.Since(start), err
+		}
+
+		resp, took, err := get("/")
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+		require.Zero(t, took)
+		require.Equal(t, 100, budget.Tokens(), "no retry, no token")
+
+		_, took, err = get("/cut")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 10*time.Second, took)
+	})
+}
+
+// A Policy that returns nil means the default one of the library.
+func TestNilPolicy(t *testing.T) {
+	attempts := 0
+	transport := &httpretry.Transport{Policy: func() backoff.BackOff { return nil }}
+	bubble(t, transport, func(w http.ResponseWriter, _ *http.Request) {
+		if attempts++; attempts < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}, func(t *testing.T, client *http.Client) {
+		resp, err := client.Get("http://server.test/")
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+	})
+	require.Equal(t, 3, attempts)
+}

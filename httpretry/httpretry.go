@@ -34,8 +34,8 @@
 // The Transport gives up after five attempts, or earlier if
 //
 //   - a wait would end more than 15 minutes after the start;
-//   - a wait would outlast the deadline of the request's context. (The first wait starts nevertheless, as in
-//     [backoff.Retry], and ends with the context's error.);
+//   - a wait would outlast the deadline of the request's context. (After an error, the first wait starts
+//     nevertheless, as in [backoff.Retry], and ends with the context's error.);
 //   - the server asks for a wait of more than a minute ([Transport.MaxRetryAfter]), or for no retry;
 //   - the budget of the host cannot pay for a retry. A fresh budget pays for five retries in all: if the
 //     service is down when the process starts, ten GETs make 15 requests; see [Transport.Budget].
@@ -220,7 +220,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := &call{transport: t, request: req, idempotent: idempotent(req)}
 	defer c.discard() // however the loop ends: a function of t's may panic
 
-	policy := backoff.WithBudget(t.policy(), t.budget(req.URL))
+	policy := backoff.WithBudget(answered{t.policy(), c}, t.budget(req.URL))
 	err := backoff.RetryNotify(c.once, backoff.WithContext(policy, req.Context()), c.notify)
 	if t.Done != nil {
 		t.Done(req, c.attempts, err)
@@ -236,11 +236,14 @@ func (t *Transport) CloseIdleConnections() {
 func (t *Transport) base() http.RoundTripper { return cmp.Or(t.Base, http.DefaultTransport) }
 
 func (t *Transport) policy() backoff.BackOff {
-	if t.Policy != nil {
-		return t.Policy()
+	if t.Policy == nil {
+		exponential := backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter))
+		return backoff.WithMaxRetries(exponential, defaultRetries)
 	}
-	exponential := backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter))
-	return backoff.WithMaxRetries(exponential, defaultRetries)
+	if policy := t.Policy(); policy != nil {
+		return policy
+	}
+	return backoff.NewExponentialBackOff() // as everywhere in backoff
 }
 
 func (t *Transport) budget(service *url.URL) *backoff.Budget {
@@ -362,6 +365,25 @@ func (c *call) result(err error) (*http.Response, error) {
 	resp.Request = c.request
 	c.last = nil // it is the caller's now
 	return resp, nil
+}
+
+// answered stops a call that has a response before its first wait, if that would outlast the deadline. A loop
+// starts its first wait nevertheless; here the response would be lost, and the caller would get it too late.
+type answered struct {
+	backoff.BackOff
+	call *call
+}
+
+func (a answered) Unwrap() backoff.BackOff { return a.BackOff }
+
+func (a answered) NextBackOff() time.Duration {
+	wait := a.BackOff.NextBackOff()
+	deadline, ok := a.call.request.Context().Deadline()
+	hasResponse := a.call.last != nil && a.call.last.response != nil
+	if ok && hasResponse && wait >= time.Until(deadline) {
+		return backoff.Stop
+	}
+	return wait
 }
 
 // seed is that of all hashes of hosts.

@@ -31,11 +31,12 @@ import (
 
 // Why httpretry does something else than a peer. Other reasons stand in their rows.
 const (
-	notBlindly   = "a POST is not repeated blindly"
-	notBuffered  = "a body is not read into memory; GetBody says how to send it again"
-	headerStays  = "the caller's header stays; the Base changes a copy"
-	bothErrors   = "the error has the last failure, too"
-	oneLastError = "the last error comes back, not all of them"
+	notBlindly     = "a POST is not repeated blindly"
+	notBuffered    = "a body is not read into memory; GetBody says how to send it again"
+	headerStays    = "the caller's header stays; the Base changes a copy"
+	bothErrors     = "the error has the last failure, too"
+	answeredAtOnce = "a response is returned rather than a wait that outlasts the deadline"
+	oneLastError   = "the last error comes back, not all of them"
 )
 
 // tally counts the rows of a table, so that the comment above the table stays true.
