@@ -528,3 +528,27 @@ func TestNilPolicy(t *testing.T) {
 	})
 	require.Equal(t, 3, attempts)
 }
+
+// A later wait that would outlast the deadline is refused: the response is returned, and Done receives the reason.
+func TestDeadlineLaterWait(t *testing.T) {
+	var end error
+	transport := &httpretry.Transport{
+		Policy: func() backoff.BackOff { return backoff.NewConstantBackOff(6 * time.Second) },
+		Done:   func(_ *http.Request, _ int, err error) { end = err },
+	}
+	bubble(t, transport, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}, func(t *testing.T, client *http.Client) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://server.test/", nil)
+		require.NoError(t, err)
+		start := time.Now()
+		resp, err := client.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+		require.Equal(t, 6*time.Second, time.Since(start))
+		require.ErrorIs(t, end, context.DeadlineExceeded)
+	})
+}

@@ -368,7 +368,7 @@ func (c *call) result(err error) (*http.Response, error) {
 }
 
 // answered stops a call that has a response before its first wait, if that would outlast the deadline. A loop
-// starts its first wait nevertheless; here the response would be lost, and the caller would get it too late.
+// starts its first wait nevertheless, and the response would be lost. Later waits the loop refuses by itself.
 type answered struct {
 	backoff.BackOff
 	call *call
@@ -379,8 +379,8 @@ func (a answered) Unwrap() backoff.BackOff { return a.BackOff }
 func (a answered) NextBackOff() time.Duration {
 	wait := a.BackOff.NextBackOff()
 	deadline, ok := a.call.request.Context().Deadline()
-	hasResponse := a.call.last != nil && a.call.last.response != nil
-	if ok && hasResponse && wait >= time.Until(deadline) {
+	firstResponse := a.call.attempts == 1 && a.call.last.response != nil
+	if ok && firstResponse && wait >= time.Until(deadline) {
 		return backoff.Stop
 	}
 	return wait
