@@ -83,7 +83,7 @@ type RetryAfterError struct {
 }
 
 // RetryAfter returns an error that wraps err and asks the loop to wait at least d before the next attempt. A nil
-// err gives nil. A d of zero or less asks for nothing.
+// err gives nil. A d of zero or less asks for nothing: RetryAfter then returns err itself.
 //
 // The loop waits as long as it is told, so limit what a server may ask for. Coming back earlier than the server
 // asked does not help, so give up instead:
@@ -93,8 +93,8 @@ type RetryAfterError struct {
 //	}
 //	return backoff.RetryAfter(err, wait)
 func RetryAfter(err error, d time.Duration) error {
-	if err == nil {
-		return nil
+	if err == nil || d <= 0 {
+		return err
 	}
 	return &RetryAfterError{Err: err, Duration: d}
 }

@@ -167,11 +167,11 @@ func TestRetryAfterFirst(t *testing.T) {
 		err  error
 		want time.Duration
 	}{
-		"outermost":     {backoff.RetryAfter(backoff.RetryAfter(errFailed, 9*s), 2*s), 2 * s},
-		"joined":        {errors.Join(errFailed, backoff.RetryAfter(errFailed, 3*s), backoff.RetryAfter(errFailed, 9*s)), 3 * s},
-		"depth first":   {errors.Join(fmt.Errorf("deep: %w", backoff.RetryAfter(io.EOF, 4*s)), backoff.RetryAfter(io.EOF, 9*s)), 4 * s},
-		"zero comes up": {backoff.RetryAfter(backoff.RetryAfter(errFailed, 9*s), 0), 0},
-		"by As":         {asAsking{5 * s}, 5 * s},
+		"outermost":   {backoff.RetryAfter(backoff.RetryAfter(errFailed, 9*s), 2*s), 2 * s},
+		"joined":      {errors.Join(errFailed, backoff.RetryAfter(errFailed, 3*s), backoff.RetryAfter(errFailed, 9*s)), 3 * s},
+		"depth first": {errors.Join(fmt.Errorf("deep: %w", backoff.RetryAfter(io.EOF, 4*s)), backoff.RetryAfter(io.EOF, 9*s)), 4 * s},
+		"below zero":  {backoff.RetryAfter(backoff.RetryAfter(errFailed, 9*s), 0), 9 * s},
+		"by As":       {asAsking{5 * s}, 5 * s},
 	} {
 		require.Equal(t, []time.Duration{test.want}, recorded(t, waits(0), test.err), name)
 	}
