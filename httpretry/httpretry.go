@@ -266,6 +266,7 @@ type call struct {
 	request    *http.Request
 	idempotent bool
 	attempts   int
+	waited     bool     // some wait was above zero
 	last       *attempt // nil before the first attempt, and during a wait
 }
 
@@ -337,6 +338,7 @@ func (c *call) checkResponse(resp *http.Response) error {
 
 // notify ends the last attempt before the wait, so that other requests can use its connection.
 func (c *call) notify(err error, wait time.Duration) {
+	c.waited = c.waited || wait > 0
 	c.discard()
 	if c.transport.Notify != nil {
 		c.transport.Notify(c.request, err, wait)
@@ -379,7 +381,7 @@ func (a answered) Unwrap() backoff.BackOff { return a.BackOff }
 func (a answered) NextBackOff() time.Duration {
 	wait := a.BackOff.NextBackOff()
 	deadline, ok := a.call.request.Context().Deadline()
-	firstResponse := a.call.attempts == 1 && a.call.last.response != nil
+	firstResponse := !a.call.waited && a.call.last.response != nil
 	if ok && firstResponse && wait >= time.Until(deadline) {
 		return backoff.Stop
 	}
