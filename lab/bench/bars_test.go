@@ -236,14 +236,16 @@ func testAllocations(t *testing.T) {
 	}
 }
 
-// A waiting call takes at most a twentieth more memory than one of cenkalti/backoff v4. A bar that is
+// A call that waits after an attempt that used some stack takes at most a twentieth more memory than one of
+// cenkalti/backoff v4. (If attempts use next to none, it depends on 16 bytes whether the 2 KB with which a goroutine
+// starts are enough, and a call then takes 2.8 or 4.6 KB, whatever the library.) A bar that is
 // missed gets more rounds here too.
 func testMemory(t *testing.T) {
 	least := map[string]float64{ours: math.Inf(1), cenkaltiV4: math.Inf(1)}
 	for round := 0; round < 3 || round < 12 && least[ours] > 1.05*least[cenkaltiV4]; round++ {
 		for _, p := range peers {
 			if best, ok := least[p.name]; ok {
-				least[p.name] = min(best, weigh(*waiters, p))
+				least[p.name] = min(best, weigh(*waiters, p, useStack))
 			}
 		}
 	}
