@@ -52,22 +52,22 @@ func attempts(b BackOff, err *error, yield func(int) bool) {
 		if *err == error(unset{}) {
 			*err = former
 		} else if inBody { // the body has left the loop, which counts as an attempt
-			l.policy = b // so that end makes the policies forget what they observe
+			l.start(b)
 			observe(b, *err)
 		}
 	}()
 	for n := 1; yield(n); n++ {
 		inBody = false
-		if *err == error(unset{}) {
+		switch {
+		case *err == error(unset{}):
 			panic("backoff: the body of a range over Attempts has not set err; does it declare its own err?")
-		}
-		observe(b, *err)
-		if *err == nil {
+		case *err == nil:
+			observe(b, nil)
 			return
-		}
-		if n == 1 {
+		case n == 1:
 			l.start(b)
 		}
+		observe(b, *err)
 		final := l.next(*err)
 		if final != nil {
 			*err = final

@@ -141,8 +141,8 @@ func (b *Budget) refund() int64 { return int64(max(0, cmp.Or(b.SuccessRefund, De
 //
 // A fresh budget pays for five retries, whoever makes them; see [Budget].
 //
-// A retry is paid for before its wait. The tokens come back if the retry succeeds, or if it is never made, for
-// example because the context ends. An empty budget ends the loop without a wait: if you call [Retry] again
+// A retry is paid for before its wait. The tokens come back if the retry succeeds, or if it has no outcome, for
+// example because the context ends first. An empty budget ends the loop without a wait: if you call [Retry] again
 // and again in a loop of your own, wait between the calls. ExampleWithBudget_outerLoop shows it, in
 // example_test.go.
 //
@@ -152,8 +152,8 @@ func WithBudget(b BackOff, budget *Budget) BackOff {
 	if budget == nil {
 		panic("backoff: WithBudget called with a nil budget")
 	}
-	for p := range chain(b) {
-		if inner, ok := p.(*budgetBackOff); ok && inner.budget == budget {
+	for p := b; p != nil; p = inner(p) {
+		if p, ok := p.(*budgetBackOff); ok && p.budget == budget {
 			return b
 		}
 	}
@@ -166,7 +166,7 @@ type budgetBackOff struct {
 	decorator
 	budget *Budget
 	inLoop bool // a loop of this package asks, and calls pay
-	paid   bool // for the retry that is to be made, or is being made
+	paid   bool // for a retry whose outcome is not known yet
 }
 
 func (b *budgetBackOff) Observe(err error) {
@@ -204,17 +204,11 @@ func (b *budgetBackOff) pay() bool {
 	return b.paid
 }
 
-// undo returns what was paid for a retry that is not made after all.
-func (b *budgetBackOff) undo() {
-	if b.paid {
+// What was paid for a retry without an outcome comes back when the loop ends.
+func (b *budgetBackOff) calledBy(c caller) {
+	b.inLoop = c.isLoop
+	if !b.inLoop && b.paid {
 		b.budget.put(b.budget.cost(), false)
-		b.paid = false
-	}
-}
-
-func (b *budgetBackOff) tell(q question) {
-	b.inLoop = q.inLoop
-	if !b.inLoop {
 		b.paid = false
 	}
 }

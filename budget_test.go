@@ -359,8 +359,11 @@ func TestBudgetBefore(t *testing.T) {
 		before func(t *testing.T, b backoff.BackOff, retry retry)
 		spent  int
 	}{
-		"an operation that panicked in a retry": {func(t *testing.T, b backoff.BackOff, retry retry) {
-			require.Panics(t, func() { _ = retry(breaking(errFailed), b) })
+		"an operation that panicked in a retry": {func(t *testing.T, b backoff.BackOff, _ retry) {
+			require.Panics(t, func() { _ = backoff.Retry(breaking(errFailed), b) })
+		}, 0},
+		"a body that panicked in a retry, which counts as an attempt": {func(t *testing.T, b backoff.BackOff, _ retry) {
+			require.Panics(t, func() { _ = attempt(breaking(errFailed), b) })
 		}, 5},
 		"an operation that failed in a retry": {func(t *testing.T, b backoff.BackOff, retry retry) {
 			operation, _ := results(errFailed, backoff.Permanent(errFailed))
@@ -404,7 +407,7 @@ func TestBudgetBefore(t *testing.T) {
 	}
 }
 
-// A notify that panics gets the cost back: the retry was not begun. That is no success, so the bucket
+// If notify panics, the cost of the retry comes back. That is no success, so the bucket
 // does not grow.
 func TestBudgetNotifyPanic(t *testing.T) {
 	budget := &backoff.Budget{Clock: &manual{}}

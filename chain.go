@@ -1,9 +1,6 @@
 package backoff
 
-import (
-	"iter"
-	"time"
-)
+import "time"
 
 // BackOffObserver is a policy that learns how each attempt ended, before it is asked for the next wait and
 // before notify is called. It can count attempts, or adapt its waits. It may also be a decorator, whose method
@@ -18,29 +15,12 @@ type BackOffObserver interface {
 	Observe(err error)
 }
 
-// maxChain is how many policies are looked at, so that an Unwrap that leads back cannot hang a loop.
-const maxChain = 1000
-
-// chain returns the policies in b, from the outermost decorator inwards. It leaves out the policies of this
-// package with which a loop has no other business than NextBackOff, and does not look for Unwrap where it
-// knows that there is none: that makes a walk twice as fast.
-func chain(b BackOff) iter.Seq[BackOff] {
-	return func(yield func(BackOff) bool) {
-		for n := 0; n < maxChain; n++ {
-			switch b.(type) {
-			case nil, *ConstantBackOff, *LinearBackOff, *ZeroBackOff, *StopBackOff:
-				return
-			case *ExponentialBackOff:
-				yield(b)
-				return
-			}
-			d, ok := b.(interface{ Unwrap() BackOff })
-			if !yield(b) || !ok {
-				return
-			}
-			b = d.Unwrap()
-		}
+// inner returns the policy that b wraps, or nil.
+func inner(b BackOff) BackOff {
+	if d, ok := b.(interface{ Unwrap() BackOff }); ok {
+		return d.Unwrap()
 	}
+	return nil
 }
 
 // orDefault returns b, or the default policy if b is nil.
@@ -51,18 +31,17 @@ func orDefault(b BackOff) BackOff {
 	return b
 }
 
-// question is what a policy of this package knows about the caller of its NextBackOff. The zero value is
-// a caller by hand.
-type question struct {
-	inLoop  bool          // a loop of this package asks
+// caller is who calls the NextBackOff of a policy. The zero value is a caller by hand.
+type caller struct {
+	isLoop  bool          // of this package
 	minWait time.Duration // it will wait for at least this long
 }
 
-// participant is a policy of this package whose answer depends on the question. A loop tells it before
-// each NextBackOff, and tells the zero question when it ends: the policy then forgets what it remembered
-// for the loop. A policy that limits time must know minWait, or the loop waits past the limit; one that
-// is random can spread clients above it.
-type participant interface{ tell(q question) }
+// callee is a policy of this package that must know its caller. A loop announces itself before each
+// NextBackOff, which has no parameter. When it ends, it announces a caller by hand: the policy then forgets
+// what it remembered for the loop. A policy that limits time must know minWait, or the loop waits past the
+// limit; one that is random can spread clients above it.
+type callee interface{ calledBy(c caller) }
 
 // decorator is what the decorators of this package have in common.
 type decorator struct{ BackOff }

@@ -83,7 +83,7 @@ type ExponentialBackOff struct {
 	timeline timeline
 	current  time.Duration // the next interval; 0 after Reset
 	lastWait time.Duration // of DecorrelatedJitter; 0 after Reset
-	question question      // what NextBackOff is to answer
+	caller   caller        // of NextBackOff
 }
 
 // Reset starts the sequence of intervals and the elapsed time over.
@@ -130,7 +130,7 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 		width = min(width, longest-low)
 	}
 
-	minWait := b.question.minWait
+	minWait := b.caller.minWait
 	if minWait > low { // the window moves up to start there
 		wait = minWait + draw(min(width, math.MaxInt64-minWait), random)
 	}
@@ -150,7 +150,7 @@ func (b *ExponentialBackOff) fits(wait time.Duration) bool {
 // stopValue returns what NextBackOff returns in place of a wait that is too long. Programs written for
 // cenkalti/backoff v4 rely on its zero, in literals with a Clock that they ask by hand.
 func (b *ExponentialBackOff) stopValue() time.Duration {
-	zeroStops := b.question.inLoop || b.Clock == nil
+	zeroStops := b.caller.isLoop || b.Clock == nil
 	if b.Stop == 0 && zeroStops {
 		return Stop
 	}
@@ -208,9 +208,9 @@ func (b *ExponentialBackOff) maxInterval() time.Duration {
 	return b.MaxInterval
 }
 
-// tell accepts a nil b: a type that embeds an ExponentialBackOff may not have made it yet.
-func (b *ExponentialBackOff) tell(q question) {
+// calledBy accepts a nil b: a type that embeds an ExponentialBackOff may not have made it yet.
+func (b *ExponentialBackOff) calledBy(c caller) {
 	if b != nil {
-		b.question = q
+		b.caller = c
 	}
 }

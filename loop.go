@@ -9,11 +9,8 @@ import (
 
 // loop is what [Retry], [Attempts] and [Ticker] do between two attempts: decide whether there is a
 // next one, let budgets pay for it, and wait for it.
-//
-// A goroutine starts with a stack of 2 KB, and one that waits here just fits in. With 16 bytes more in the
-// struct, or in next or wait, each waiting Retry takes 4 KB. TestBars in lab/bench sees it.
 type loop struct {
-	policy BackOff         // nil as long as end has nothing to do
+	policy BackOff         // nil before start, and in a loop whose first attempt succeeds
 	ctx    context.Context // the policy's outermost, or the background
 	notify Notify          // or nil
 	timer  Timer           // the caller's, or nil
@@ -21,7 +18,6 @@ type loop struct {
 	system *time.Timer     // made for the first wait that needs one
 	budget bool            // the policy has a Budget
 	waited bool            // some wait was above zero
-	paid   bool            // budgets have paid for a retry that has not started
 }
 
 // retry is the loop of [Retry] and its variants. Most often the first attempt is the only one.
@@ -50,7 +46,7 @@ func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
 
 // observe passes the outcome of an attempt to every observer in b.
 func observe(b BackOff, err error) {
-	for p := range chain(b) {
+	for p := b; p != nil; p = inner(p) {
 		if o, ok := p.(BackOffObserver); ok {
 			o.Observe(err)
 		}
@@ -60,7 +56,7 @@ func observe(b BackOff, err error) {
 // start finds out what the policy b has. Most loops end at their first attempt and never need to know.
 func (l *loop) start(b BackOff) {
 	l.policy = b
-	for p := range chain(b) {
+	for p := b; p != nil; p = inner(p) {
 		switch p := p.(type) {
 		case *budgetBackOff:
 			l.budget = true
@@ -79,24 +75,17 @@ func (l *loop) start(b BackOff) {
 // that it runs on every way out: a panic or a Goexit in the operation, in notify or in a policy too.
 // Nothing may reach the next loop over the same policy, or a caller of it by hand.
 func (l *loop) end() {
-	if l.policy == nil {
-		return
-	}
 	if l.system != nil {
 		l.system.Stop()
 	}
-	if l.paid {
-		l.undo()
-	}
-	l.tell(question{})
+	l.announce(caller{})
 }
 
-// tell passes on the question that NextBackOff will answer. It is a call of its own: NextBackOff has no
-// parameter, and a policy of a user's, which does not know of questions, may stand between.
-func (l *loop) tell(q question) {
-	for p := range chain(l.policy) {
-		if p, ok := p.(participant); ok {
-			p.tell(q)
+// announce tells the policies of this package who calls them.
+func (l *loop) announce(c caller) {
+	for p := l.policy; p != nil; p = inner(p) {
+		if p, ok := p.(callee); ok {
+			p.calledBy(c)
 		}
 	}
 }
@@ -124,14 +113,13 @@ func (l *loop) next(last error) error {
 	if !l.wait(wait) || l.ctx.Err() != nil {
 		return l.giveUp(last)
 	}
-	l.paid = false // the retry starts
 	return nil
 }
 
 // decide returns the next wait, which budgets have then paid for, or the error with which the loop gives up.
 func (l *loop) decide(last error) (time.Duration, error) {
-	minWait := serverWait(last)
-	l.tell(question{inLoop: true, minWait: minWait})
+	c := caller{isLoop: true, minWait: minWait(last)}
+	l.announce(c)
 	wait := l.policy.NextBackOff()
 
 	// The context is asked after the policy, which may have ended it, and before the answer counts: a
@@ -149,8 +137,8 @@ func (l *loop) decide(last error) (time.Duration, error) {
 	}
 
 	// The deadline is compared with the wait that would really start, so this comes last.
-	wait = max(wait, minWait) // not every policy knows minWait
-	if l.tooLong(wait, minWait) {
+	wait = max(wait, c.minWait) // not every policy knows its caller
+	if l.tooLong(wait, c.minWait) {
 		return 0, newContextError(context.DeadlineExceeded, tooLate(wait), last)
 	}
 	if wait > 0 {
@@ -159,33 +147,23 @@ func (l *loop) decide(last error) (time.Duration, error) {
 	return wait, nil
 }
 
-// serverWait returns the wait that a [RetryAfterError] in err asks for. A negative one has no effect.
-func serverWait(err error) time.Duration {
+// minWait returns the wait that a [RetryAfterError] in err asks for, or 0.
+func minWait(err error) time.Duration {
 	e, ok := asType[*RetryAfterError](err)
 	if !ok || e == nil {
 		return 0
 	}
-	return e.Duration
+	return max(0, e.Duration)
 }
 
-// pay lets budgets pay for the retry and reports whether all could. If not, end calls undo.
+// pay lets budgets pay for the retry and reports whether all could.
 func (l *loop) pay() bool {
-	l.paid = true
-	for p := range chain(l.policy) {
+	for p := l.policy; p != nil; p = inner(p) {
 		if b, ok := p.(*budgetBackOff); ok && !b.pay() {
 			return false
 		}
 	}
 	return true
-}
-
-// undo returns what budgets have paid for a retry that is not made.
-func (l *loop) undo() {
-	for p := range chain(l.policy) {
-		if b, ok := p.(*budgetBackOff); ok {
-			b.undo()
-		}
-	}
 }
 
 // tooLong reports whether wait must not start because it would outlast the context's deadline. A Ticker
@@ -279,7 +257,7 @@ func (l *loop) giveUp(last error) error {
 // stopCause returns the innermost cause of what stopped, or nil.
 func (l *loop) stopCause() error {
 	var cause error
-	for p := range chain(l.policy) {
+	for p := l.policy; p != nil; p = inner(p) {
 		if s, ok := p.(*stopCauseBackOff); ok && s.stopped {
 			cause = s.cause
 		}

@@ -28,8 +28,8 @@ type retryIfBackOff struct {
 
 func (b *retryIfBackOff) Observe(err error) { b.refused = err != nil && !b.retryable(err) }
 
-func (b *retryIfBackOff) tell(q question) {
-	b.inLoop = q.inLoop
+func (b *retryIfBackOff) calledBy(c caller) {
+	b.inLoop = c.isLoop
 	if !b.inLoop {
 		b.refused = false
 	}

@@ -31,4 +31,4 @@ func (b *stopCauseBackOff) NextBackOff() time.Duration {
 }
 
 // An outer decorator may stop without asking b, so what b has answered before is forgotten.
-func (b *stopCauseBackOff) tell(question) { b.stopped = false }
+func (b *stopCauseBackOff) calledBy(caller) { b.stopped = false }

@@ -702,20 +702,6 @@ func TestOperationReset(t *testing.T) {
 	require.Equal(t, 70, budget.Tokens(), "the retry that succeeded is refunded")
 }
 
-// The outermost 1,000 policies are looked at, even if Unwrap leads in a circle.
-func TestLongChain(t *testing.T) {
-	for _, test := range []struct{ decorators, calls int }{{999, 1}, {1000, 4}} {
-		calls := 0
-		policy := backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3)
-		policy = backoff.WithRetryIf(policy, func(error) bool { return false })
-		for range test.decorators {
-			policy = open{policy}
-		}
-		require.Error(t, backoff.Retry(func() error { calls++; return errBusy }, policy))
-		require.Equal(t, test.calls, calls)
-	}
-}
-
 // A loop tells its policy what has happened in this order.
 func TestOrder(t *testing.T) {
 	var events []string
