@@ -18,18 +18,29 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 //	}
 //
 // The loop ends when the body sets *err to nil, or when it gives up as Retry does; *err is then the error that
-// Retry would have returned. The loop variable counts the attempts from 1, and goes on counting after a
-// Reset of the policy. A defer in the body runs when the function returns, not when the pass ends.
+// Retry would have returned.
 //
-// The body may leave the loop at any time, by break, return or panic. *err stays as the body left it, with a
-// mark of [Permanent] too, and counts as the outcome of that attempt.
+// The loop variable counts the attempts from 1, and goes on counting after a Reset of the policy. In later passes,
+// *err is the previous attempt's error until the body sets it. So a retry is logged at the top of the body:
+//
+//	for attempt := range backoff.Attempts(policy(ctx), &err) {
+//		if attempt > 1 {
+//			slog.Warn("trying again", "attempt", attempt, "err", err)
+//		}
+//		u, err = fetch(ctx, id)
+//	}
 //
 // The body must set the variable whose address it passed. If it declares a variable of its own, as in
-// "u, err := fetch(…)", the loop panics after the first pass rather than take the attempt for a success.
+// "u, err := fetch(…)", the loop panics after the first pass rather than take the attempt for a success. Set it with
+// "=", and not from its old value: in the first pass *err holds a placeholder until the body sets it, which
+// errors.Join(err, e) would keep.
 //
-// Make err a named result, as above. During the first pass, until the body sets it, *err holds a
-// placeholder. If the body leaves before that, *err gets its former value back. In later passes *err is the
-// previous attempt's error until the body sets it.
+// The body may leave the loop at any time, by break, return or panic. *err stays as the body left it, and
+// counts as the outcome of that attempt. So to give up, set err = backoff.Permanent(err) and let the pass end:
+// "return backoff.Permanent(err)" returns the mark as well. If the body leaves the first pass before it has set
+// *err, that gets its former value back; for this, make err a named result, as above.
+//
+// A defer in the body runs when the function returns, not when the pass ends.
 //
 // A nil err panics when the loop starts. Ranging over the result again starts over.
 func Attempts(b BackOff, err *error) iter.Seq[int] {

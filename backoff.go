@@ -1,19 +1,32 @@
-// Package backoff retries operations that may fail, with growing waits between the attempts.
+// Package backoff calls operations that may fail again, with growing waits between the attempts.
 //
-//	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
+//	var users = backoff.Retrier{ // one for each service, shared by all calls to it
+//		AttemptTimeout: 2 * time.Second,
+//		Slots:          backoff.NewSlots(20), // calls in progress, in this process
+//	}
 //
-//	err := backoff.Retry(func() error {
+//	err := users.Do(ctx, func(ctx context.Context) error {
 //		return db.PingContext(ctx)
-//	}, backoff.WithContext(policy, ctx))
+//	})
 //
-// That makes at most four attempts. It waits about 0.5 s after the first failure, and half as long again
-// after each further one. It gives up earlier if ctx ends.
+// That makes at most four attempts of two seconds each. It waits about 0.5 s after the first failure, and half
+// as long again after each further one. It gives up earlier if ctx ends. While 20 calls are in progress,
+// others wait for their turn.
 //
 // The package is a drop-in replacement for github.com/cenkalti/backoff/v4.
 //
 // # Which call to use
 //
-// A loop makes the attempts:
+// A [Retrier] is for calls to a service: [Retrier.Do], or [DoWithData] for a function that returns a value. It
+// puts together, in the right order, what the rest of the package offers in parts.
+//
+// The other loops take a policy, which you make for each call:
+//
+//	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
+//
+//	err := backoff.Retry(operation, backoff.WithContext(policy, ctx))
+//
+// These are the loops:
 //
 //   - [Retry] calls a function until it succeeds; [RetryWithData] also returns the function's value.
 //   - [RetryNotify] and [RetryNotifyWithData] call another function before each wait, to log it.
@@ -26,22 +39,22 @@
 // A decorator wraps a policy and adds a limit: [WithContext], [WithMaxRetries], [WithRetryIf] or [WithBudget].
 // Their order does not matter. [WithStopCause] gives a name to the limits that it wraps.
 //
-// # Choosing a policy
+// # Do not make an outage worse
 //
-// Where somebody waits for the result, make two or three retries with a deadline and a shared [Budget].
-// Work that can wait needs a context, but no limit of time: NewExponentialBackOff(WithMaxElapsedTime(0)).
+// Set AttemptTimeout, and limit the calls in progress with [Slots]: then retries cannot keep an overloaded
+// service down. Where somebody waits for the result, set a [Budget] besides. Work that can wait needs a policy
+// without a limit of time, NewExponentialBackOff(WithMaxElapsedTime(0)), and no budget.
 //
-// Wherever you can, also limit how many operations are in progress at once, by a pool of workers or a semaphore
-// around the whole loop: over all processes, to about half as many as the service can answer within the
-// timeout of one attempt. Then retries cannot keep the service down. The page docs/choosing.md has the code
-// for each kind of program.
+// Retry in one layer only: three layers that each make three retries turn one request into 64. Mark what will
+// fail again with [Permanent]. Retry only what may be done twice.
 //
-// Retry in one layer only: three layers that each make three retries turn one request into 64.
+// The page docs/choosing.md has the code for each kind of program.
 //
 // # Cancellation
 //
-// Give the policy a context with [WithContext]. When the context is done, a wait is cut short and no further
-// attempt is made. A running attempt is not interrupted: pass it the same context, with a timeout of its own.
+// When the context of Do, or the one given to [WithContext], is done, a wait is cut short and no further attempt
+// is made. A running attempt is not interrupted: the operation must use the context. With [Retry] and [Attempts],
+// give each attempt a timeout of its own.
 //
 // # Errors
 //
@@ -51,9 +64,9 @@
 //
 // # Concurrency
 //
-// Make a new policy, with its decorators, for each call: a policy remembers how far a loop has got, so it
-// must not be used by two loops at once. Loops that run one after the other may share one, since each
-// loop starts with Reset. [ZeroBackOff], [StopBackOff], [ConstantBackOff] and [Budget] are safe for
+// Share a [Retrier]. Make a new policy, with its decorators, for each call: a policy remembers how far a loop has
+// got, so it must not be used by two loops at once. Loops that run one after the other may share one, since
+// each loop starts with Reset. [Slots], [Budget], [ZeroBackOff], [StopBackOff] and [ConstantBackOff] are safe for
 // concurrent use. Only a [Ticker] starts a goroutine.
 //
 // # Writing a policy or a decorator

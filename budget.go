@@ -33,16 +33,16 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 // Capacity is set. Full, it pays for one retry for each success of about the last three seconds, and for at
 // least five. While it grows, each success also brings the tokens that it grows by.
 //
-// At a steady load, one retry may fail for about every five first attempts that succeed, and for every three
-// where about two attempts per second succeed. In a burst, retries can fail as often as attempts succeed. With
-// three retries, a budget starts to refuse them when about 30 % of the attempts fail at random, or when 6 %
-// of the operations fail every time, as they do if a part of the service is down.
+// With three retries, a budget starts to refuse them when about 30 % of the attempts fail at random, or when 6 %
+// of the operations fail every time, as they do if a part of the service is down. From then on, retries that fail
+// are at a steady load about a fifth of the first attempts that succeed (a third where only two attempts per second
+// succeed). In a burst they can be as many.
 //
 // Do not share a budget between services: the successes of a healthy service would pay for retries at one that
 // is down. Do not use one budget in a loop and again in a loop inside its operation: each success of the inner
-// loop would count twice. A fixed pool of workers, a connection that is kept, and a process that makes only
-// a few calls need no budget. If thousands of processes each send less than one request per second, set
-// Capacity to 5, which pays for one retry in each process.
+// loop would count twice. Work that can wait needs [Slots], or a fixed number of workers, and no budget. If
+// thousands of processes each send less than one request per second, set Capacity to 5, which pays for one retry
+// in each process.
 //
 // The zero value is ready to use. A Budget is safe for concurrent use. It must not be copied, nor its fields
 // changed, after first use. (Its costs are those of the AWS SDKs' retry quota.)

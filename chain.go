@@ -10,8 +10,11 @@ import "time"
 type BackOffObserver interface {
 	BackOff
 
-	// Observe is called once after each attempt that returns, with its error; nil means success. Calls
-	// are never concurrent. A decorator must not pass the call on to the policy that it wraps.
+	// Observe is called after each attempt that returns, with its error; nil means success. Calls are
+	// never concurrent. A decorator must not pass the call on to the policy that it wraps.
+	//
+	// (If the body of a range over Attempts leaves a later pass without an attempt, Observe is called with
+	// the previous attempt's error once more.)
 	Observe(err error)
 }
 

@@ -242,8 +242,10 @@ func TestConstants(t *testing.T) {
 		{"budgetFloor", "5", "Budget", "A fresh budget pays for five retries"},
 		{"DefaultRetryCost", "5", "Budget", "set Capacity to 5, which pays for one retry"},
 		{"budgetFloor", "5", "WithBudget", "A fresh budget pays for five retries"},
-		{"DefaultRetryCost", "5", "Budget", "for about every five first attempts that succeed"},
-		{"DefaultSuccessRefund", "1", "Budget", "for about every five first attempts that succeed"},
+		{"defaultAttemptTimeout", "30 * time.Second", "Retrier", "four attempts of up to 30 s each"},
+		{"defaultMaxRetries", "3", "Retrier", "up to four attempts"},
+		{"DefaultRetryCost", "5", "Budget", "about a fifth of the first attempts that succeed"},
+		{"DefaultSuccessRefund", "1", "Budget", "about a fifth of the first attempts that succeed"},
 	} {
 		doc := strings.Join(strings.Fields(docs[constant.in]), " ")
 		if values[constant.name] != constant.value || !strings.Contains(doc, constant.says) {

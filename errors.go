@@ -17,7 +17,8 @@ type PermanentError struct {
 }
 
 // Permanent marks err as an error that must not be retried: trying again would not help. The loop gives up, and
-// returns err without the mark. A nil err gives nil, and an error that is marked already comes back as it is.
+// returns err without the mark. A nil err gives nil, which is a success; an error that is marked already comes back
+// as it is.
 //
 //	if errors.Is(err, sql.ErrNoRows) {
 //		return backoff.Permanent(err)
@@ -83,7 +84,7 @@ type RetryAfterError struct {
 }
 
 // RetryAfter returns an error that wraps err and asks the loop to wait at least d before the next attempt. A nil
-// err gives nil. A d of zero or less asks for nothing: RetryAfter then returns err itself.
+// err gives nil. A d of zero or less asks for nothing, and gives err itself.
 //
 // The loop waits as long as it is told, so limit what a server may ask for. Coming back earlier than the server
 // asked does not help, so give up instead:
@@ -92,6 +93,9 @@ type RetryAfterError struct {
 //		return backoff.Permanent(err)
 //	}
 //	return backoff.RetryAfter(err, wait)
+//
+// A wait that does not fit into the loop's limits ends the loop immediately. If you call [Retry] again and again in
+// a loop of your own, wait between the calls.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil || d <= 0 {
 		return err

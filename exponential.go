@@ -29,9 +29,7 @@ import (
 //	    9         12.814   6.407 … 19.222
 //	   10         19.222   9.611 … 28.833
 //
-// Make one with [NewExponentialBackOff]. A literal works too, and fields that are left out have their
-// defaults, but for two: a RandomizationFactor of zero is no jitter, and a MaxElapsedTime of zero is no limit
-// of time.
+// Make one with [NewExponentialBackOff]. A literal works too; each field says what zero means.
 //
 // When a server has asked for a wait (see [RetryAfter]), the random part of the wait is added to that, so that
 // clients that received the same time do not return together; without jitter they do. By default they are
@@ -57,15 +55,17 @@ type ExponentialBackOff struct {
 	// means DefaultMaxInterval.
 	MaxInterval time.Duration
 
-	// MaxElapsedTime limits the time from Reset, with which a loop begins, to the end of the last wait: a
-	// wait that would end later is not started. The attempts count too. Zero means no limit; a
-	// negative value means no retries.
+	// MaxElapsedTime limits the time from the start of the loop to the end of its last wait, attempts
+	// included: NextBackOff refuses a wait that would end later. Zero means no limit; a negative value
+	// means no retries.
 	MaxElapsedTime time.Duration
 
-	// Stop is what NextBackOff returns in place of a wait that does not fit into MaxElapsedTime. You
-	// need not set it: zero ends a loop, as the constant Stop does. With a positive value the loop
-	// never ends, and waits that long each time. In a literal with a Clock, set it to the constant Stop
-	// if you call NextBackOff by hand: there zero stays zero, as in cenkalti/backoff v4.
+	// Stop is what NextBackOff returns in place of a wait that does not fit into MaxElapsedTime. Leave it
+	// alone: zero means the constant Stop, which ends the loop. A positive value does not end the loop;
+	// all later waits are then that long.
+	//
+	// One exception, for programs written for cenkalti/backoff v4: if Clock is set, and you call NextBackOff
+	// without a loop of this package, zero means zero.
 	Stop time.Duration
 
 	// Clock measures the elapsed time. Nil means SystemClock. Call Reset after replacing it.

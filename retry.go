@@ -9,7 +9,8 @@ type Operation func() error
 type OperationWithData[T any] func() (T, error)
 
 // Notify is called before each wait, with the error of the attempt that failed and the wait that follows. It is
-// not called if no wait follows because the loop gives up. (A context may still cut the wait short.)
+// not called if no wait follows because the loop gives up. (A context may still cut the wait short.) It should
+// return quickly: the wait starts after it, and is not compared with the limits of time again.
 type Notify func(err error, wait time.Duration)
 
 // Retry calls o until it succeeds, and returns nil; or gives up, and returns an error. It calls o at least
@@ -23,12 +24,14 @@ type Notify func(err error, wait time.Duration)
 //     [WithStopCause] and [WithBudget] add their reason.
 //   - b's context is done (see [WithContext]). A wait is cut short, and o is not called again. The error
 //     matches ctx.Err(), context.Cause(ctx) and o's last error.
-//   - The next wait would outlast the context's deadline. Retry returns immediately, while the context is
-//     not done yet. The error matches [context.DeadlineExceeded] and o's last error. The loop's first wait
-//     (above zero) starts nevertheless, unless a server has asked for one that long with [RetryAfter]: otherwise
-//     a program that calls Retry for as long as its context lives would call it without a pause.
+//   - The next wait would outlast the context's deadline. Retry does not sleep until the deadline, but returns
+//     immediately. The error matches [context.DeadlineExceeded] and o's last error; ctx.Err() is still nil.
 //
 // To match means by [errors.Is]; do not compare these errors with ==.
+//
+// The deadline does not prevent the first wait of a loop. Otherwise a program that calls Retry again and again,
+// for as long as its context lives, would do so without a pause until the deadline. (A wait of zero does not count
+// as the first, and a wait for which a server has asked with [RetryAfter] is always compared.)
 //
 // If o succeeds, Retry returns nil even if the context has ended meanwhile. o may call b.Reset, for example
 // after a connection that lasted a while: the waits, the count of retries and the elapsed time then start over.

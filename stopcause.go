@@ -10,7 +10,10 @@ import "time"
 //
 // The cause speaks for all limits inside b, of retries, of errors and of time, and not for those that you add
 // around it. If several causes apply, the innermost wins. An empty [Budget] is always reported as
-// [ErrBudgetExhausted], and a context as itself. A nil cause panics.
+// [ErrBudgetExhausted], and the loop's context by its own error. (Of several contexts in a chain, the outermost is
+// the loop's. The others are limits like any other.)
+//
+// Marks of [Permanent] in cause are hidden, as in every error that a loop returns. A nil cause panics.
 func WithStopCause(b BackOff, cause error) BackOff {
 	if cause == nil {
 		panic("backoff: WithStopCause called with a nil cause")

@@ -70,7 +70,7 @@ func NewTickerWithTimer(b BackOff, timer Timer) *Ticker {
 }
 
 // Stop ends the Ticker: C is closed, and its goroutine ends. Stop may be called more than once, and from
-// any goroutine. A receiver that races with Stop may still get one tick, and no more.
+// any goroutine. A tick that is being sent while Stop is called may still arrive, even after Stop has returned; no other does.
 func (t *Ticker) Stop() {
 	t.once.Do(func() { close(t.stop) })
 }
