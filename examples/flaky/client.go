@@ -15,6 +15,7 @@ const (
 	maxRetries     = 3                      // for each call
 	callTimeout    = 5 * time.Second        // limits a call, with its attempts and waits
 	attemptTimeout = 500 * time.Millisecond // limits each attempt
+	slots          = 2                      // calls in progress at once
 )
 
 // errNoRetriesLeft is in the error of a call that has made all its retries.
@@ -28,15 +29,15 @@ func (e statusError) Error() string {
 	return fmt.Sprintf("status %d", int(e))
 }
 
-// retryFunc is called before the wait for a retry, with the error of the failed attempt. It must be safe for
-// concurrent use if the client is used so.
-type retryFunc func(path string, err error, wait time.Duration)
+// retryFunc is called before the wait for a retry, with the number of the attempt that failed and its error. It
+// must be safe for concurrent use if the client is used so.
+type retryFunc func(path string, attempt int, err error, wait time.Duration)
 
 // client calls one service. It is safe for concurrent use.
 type client struct {
 	http    *http.Client
 	address string          // of the service, such as http://127.0.0.1:8080
-	budget  *backoff.Budget // of all calls to the service
+	retrier backoff.Retrier // of all calls to the service
 	onRetry retryFunc
 }
 
@@ -47,9 +48,25 @@ func newClient(address string, budget *backoff.Budget, onRetry retryFunc) *clien
 	return &client{
 		http:    &http.Client{Transport: transport},
 		address: address,
-		budget:  budget,
+		retrier: backoff.Retrier{
+			AttemptTimeout: attemptTimeout,
+			Slots:          backoff.NewSlots(slots),
+			Policy:         policy,
+			Budget:         budget,
+		},
 		onRetry: onRetry,
 	}
+}
+
+// policy returns a new policy for one call. The context limits the time, so the policy does not.
+func policy() backoff.BackOff {
+	exponential := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxElapsedTime(0),
+		backoff.WithJitter(backoff.EqualJitter),
+	)
+	return backoff.WithStopCause(backoff.WithMaxRetries(exponential, maxRetries), errNoRetriesLeft)
 }
 
 // get returns the page at path, retrying as long as that may help.
@@ -57,35 +74,18 @@ func (c *client) get(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
-	attempt := func() (string, error) {
+	retrier := c.retrier // the copy shares the slots and the budget
+	retrier.Notify = func(_ context.Context, attempt int, err error, wait time.Duration) {
+		c.onRetry(path, attempt, err, wait)
+	}
+	return backoff.DoWithData(ctx, &retrier, func(ctx context.Context) (string, error) {
 		return c.attempt(ctx, path)
-	}
-	notify := func(err error, wait time.Duration) {
-		c.onRetry(path, err, wait)
-	}
-	return backoff.RetryNotifyWithData(attempt, c.policy(ctx), notify)
-}
-
-// policy returns a new policy for one call. The context limits the time, so the policy does not.
-func (c *client) policy(ctx context.Context) backoff.BackOff {
-	var policy backoff.BackOff = backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(100*time.Millisecond),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxElapsedTime(0),
-		backoff.WithJitter(backoff.EqualJitter),
-	)
-	policy = backoff.WithMaxRetries(policy, maxRetries)
-	policy = backoff.WithStopCause(policy, errNoRetriesLeft)
-	policy = backoff.WithBudget(policy, c.budget)
-	return backoff.WithContext(policy, ctx)
+	})
 }
 
 // attempt requests the page once, and reads its body. A GET is safe to repeat, so any error of the
 // connection may be retried.
 func (c *client) attempt(ctx context.Context, path string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.address+path, nil)
 	if err != nil {
 		return "", backoff.Permanent(err)

@@ -2,7 +2,9 @@
 //
 // The server listens on a loopback port. First it fails in five ways, once each. Then it goes down for a
 // while, and comes back. All calls share a retry budget: while the server is down, the budget runs out, and
-// further calls fail after their first attempt; once the server is back, successes fill it again.
+// further calls fail after their first attempt; once the server is back, successes fill it again. At last, many
+// calls come at once, and share two slots: the others wait, but no longer than their deadline leaves an
+// attempt its whole timeout.
 //
 // The code to copy is in client.go. Package httpretry does the same, and more, as an http.RoundTripper.
 //
@@ -127,12 +129,13 @@ func newDemo(address string, s *server, stdout io.Writer) *demo {
 
 // run shows everything. It ends early if a call does not end as it should.
 func (d *demo) run(ctx context.Context) error {
-	d.report.print("Each call makes at most %d attempts, of %v each. Their budget has %d tokens:\n"+
-		"a retry takes %d, and returns them if it succeeds; any other success adds %d.\n",
-		maxRetries+1, attemptTimeout, d.report.budget.Tokens(),
+	d.report.print("At most %d calls are in progress at once, of at most %d attempts of %v each.\n"+
+		"Their budget has %d tokens: a retry takes %d, and returns them if it succeeds;\n"+
+		"any other success adds %d.\n",
+		slots, maxRetries+1, attemptTimeout, d.report.budget.Tokens(),
 		backoff.DefaultRetryCost, backoff.DefaultSuccessRefund)
 
-	acts := []func(context.Context) error{d.failures, d.outage, d.recovery}
+	acts := []func(context.Context) error{d.failures, d.outage, d.recovery, d.crowd}
 	for _, act := range acts {
 		err := act(ctx)
 		if err != nil {
@@ -194,6 +197,43 @@ func (d *demo) recovery(ctx context.Context) error {
 		}
 	}
 	return d.call(ctx, "/busy", nil)
+}
+
+// crowd makes more calls at once than there are slots, with a deadline that the last of them cannot meet.
+func (d *demo) crowd(ctx context.Context) error {
+	const calls = 8
+	const deadline = attemptTimeout + 5*workTime/2
+	d.report.heading(fmt.Sprintf("%d calls come at once, each with a deadline of %v.", calls, deadline))
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+
+	results := make(chan error, calls)
+	for range calls {
+		go func() {
+			_, err := d.client.get(ctx, "/report")
+			results <- err
+		}()
+	}
+
+	var answered, refused int
+	for range calls {
+		switch err := <-results; {
+		case err == nil:
+			answered++
+		case errors.Is(err, backoff.ErrNoSlot):
+			refused++
+		default:
+			return fmt.Errorf("/report ended with the error %w", err)
+		}
+	}
+
+	d.report.event("%d were answered. %d found no slot while an attempt had time left.", answered, refused)
+	most := d.server.most.Load()
+	d.report.event("The server never worked on more than %d at once.", most)
+	if most > slots {
+		return fmt.Errorf("%d slots let %d calls through at once", slots, most)
+	}
+	return nil
 }
 
 // call gets a page, reports how that ended, and returns an error unless it ended with want.

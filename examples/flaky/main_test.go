@@ -56,7 +56,7 @@ func TestInterrupt(t *testing.T) {
 
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		stdout := &triggerWriter{
-			text:    "/busy     status 503",
+			text:    "/busy     attempt 1: status 503",
 			trigger: func() { require.NoError(t, self.Signal(signal)) },
 		}
 		var stderr bytes.Buffer
@@ -99,8 +99,8 @@ func TestPrintable(t *testing.T) {
 	var stdout bytes.Buffer
 	r := &report{w: &stdout, start: time.Now(), budget: new(backoff.Budget)}
 
-	r.retry("/busy", errors.New("bad\x1b[2J\r\nheader\u202e \x9b é"), time.Second)
-	require.Equal(t, " 0.0s  budget 25  /busy     bad?[2J??header? \uFFFD é, retry in 1.00s\n", stdout.String())
+	r.retry("/busy", 1, errors.New("bad\x1b[2J\r\nheader\u202e \x9b é"), time.Second)
+	require.Equal(t, " 0.0s  budget 25  /busy     attempt 1: bad?[2J??header? \uFFFD é, wait 1.00s\n", stdout.String())
 }
 
 func TestCheck(t *testing.T) {

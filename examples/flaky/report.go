@@ -40,12 +40,12 @@ func (r *report) event(format string, args ...any) {
 }
 
 // retry reports a failed attempt, and the wait before the next.
-func (r *report) retry(path string, err error, wait time.Duration) {
+func (r *report) retry(path string, attempt int, err error, wait time.Duration) {
 	var urlErr *url.Error
 	if errors.As(err, &urlErr) {
 		err = urlErr.Err // without the URL: the line has the path
 	}
-	r.line(path, fmt.Sprintf("%v, retry in %.2fs", err, wait.Seconds()))
+	r.line(path, fmt.Sprintf("attempt %d: %v, wait %.2fs", attempt, err, wait.Seconds()))
 }
 
 // result reports how a call ended.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync/atomic"
+	"time"
 )
 
 // page is a page that misbehaves.
@@ -64,17 +65,23 @@ func drop(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// server is the handler of the pages that misbehave, and of /news, which does not.
+// workTime is how long an answer to /report takes.
+const workTime = 100 * time.Millisecond
+
+// server is the handler of the pages that misbehave, and of /news and /report, which do not.
 type server struct {
 	mux      *http.ServeMux
 	down     atomic.Bool  // every request is answered with 503
 	requests atomic.Int64 // how many there were
+	working  atomic.Int64 // how many requests of /report are in progress
+	most     atomic.Int64 // the largest value of working
 }
 
 // newServer returns a server that is up.
 func newServer() *server {
 	s := &server{mux: http.NewServeMux()}
 	s.mux.HandleFunc("/news", answer)
+	s.mux.HandleFunc("/report", s.work)
 
 	for _, p := range pages() {
 		var requests atomic.Int64
@@ -98,6 +105,18 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// work answers a request after a while.
+func (s *server) work(w http.ResponseWriter, r *http.Request) {
+	working := s.working.Add(1)
+	defer s.working.Add(-1)
+	for most := s.most.Load(); working > most && !s.most.CompareAndSwap(most, working); {
+		most = s.most.Load()
+	}
+
+	time.Sleep(workTime)
+	answer(w, r)
 }
 
 // answer answers a request as it should be.

@@ -18,10 +18,18 @@ import (
 	"example.com/backoff"
 )
 
-const (
-	fetchTimeout   = 30 * time.Second // limits all attempts and waits together
-	attemptTimeout = 5 * time.Second  // limits each attempt
-)
+// fetchTimeout limits all attempts and waits of a call together.
+const fetchTimeout = 30 * time.Second
+
+// pages is for all calls to the server.
+var pages = backoff.Retrier{
+	AttemptTimeout: 5 * time.Second,
+	Slots:          backoff.NewSlots(10), // calls in progress, in this process
+
+	Notify: func(_ context.Context, attempt int, err error, wait time.Duration) {
+		log.Printf("attempt %d: %v; next attempt in %v", attempt, err, wait.Round(time.Millisecond))
+	},
+}
 
 func main() {
 	log.SetFlags(0)
@@ -52,21 +60,13 @@ func fetch(ctx context.Context, url string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 
-	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
-	attempt := func() (string, error) {
+	return backoff.DoWithData(ctx, &pages, func(ctx context.Context) (string, error) {
 		return get(ctx, url)
-	}
-	notify := func(err error, wait time.Duration) {
-		log.Printf("%v; next attempt in %v", err, wait.Round(time.Millisecond))
-	}
-	return backoff.RetryNotifyWithData(attempt, backoff.WithContext(policy, ctx), notify)
+	})
 }
 
-// get makes one attempt.
+// get makes one attempt. It reads the body before it returns: then the attempt's context ends.
 func get(ctx context.Context, url string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", backoff.Permanent(err)
@@ -98,7 +98,7 @@ func check(resp *http.Response) error {
 		return backoff.Permanent(err)
 	}
 
-	// If the server asks for a longer wait than the context leaves time for, the loop gives up.
+	// If the server asks for a longer wait than the context leaves time for, the call ends.
 	wait, _ := backoff.ParseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
 	return backoff.RetryAfter(err, wait)
 }
