@@ -102,8 +102,9 @@ func (s *Slots) Acquire(ctx context.Context, timeout time.Duration) error {
 // await waits for turn, for as long as ctx leaves an attempt its timeout, and reports whether it came.
 func await(ctx context.Context, turn <-chan struct{}, timeout time.Duration) bool {
 	var late <-chan time.Time
-	if deadline, ok := ctx.Deadline(); ok {
-		timer := time.NewTimer(time.Until(deadline) - max(0, timeout))
+	if deadline, ok := ctx.Deadline(); ok && timeout > 0 { // without a timeout, the end of ctx is the limit
+		left := max(0, time.Until(deadline))
+		timer := time.NewTimer(left - timeout)
 		defer timer.Stop()
 		late = timer.C
 	}
