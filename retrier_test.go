@@ -1,0 +1,830 @@
+//go:build go1.25
+
+package backoff_test
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+)
+
+// every returns a function that makes a policy with these waits for each call.
+func every(ds ...time.Duration) func() backoff.BackOff {
+	return func() backoff.BackOff { return waits(ds...) }
+}
+
+// journal notes what a Retrier says of its calls, and is a part of it.
+type journal struct{ entries []string }
+
+func (j *journal) notify(_ context.Context, attempt int, err error, wait time.Duration) {
+	j.entries = append(j.entries, fmt.Sprintf("attempt %d: %v; %v", attempt, err, wait))
+}
+
+func (j *journal) done(_ context.Context, attempts int, err error) {
+	j.entries = append(j.entries, fmt.Sprintf("done after %d: %v", attempts, err))
+}
+
+// last returns the newest entry.
+func (j *journal) last() string { return j.entries[len(j.entries)-1] }
+
+// returning returns an operation for Do that returns errs one after the other, then the last one again.
+func returning(errs ...error) func(context.Context) error {
+	operation, _ := results(errs...)
+	return func(context.Context) error { return operation() }
+}
+
+// holding returns an operation for Do that takes d, whatever its context says.
+func holding(d time.Duration) func(context.Context) error {
+	return func(context.Context) error {
+		time.Sleep(d)
+		return nil
+	}
+}
+
+func unexpected(context.Context) error { panic("op was called") }
+
+// The waits, the errors and the numbers are those of Retry.
+func TestRetrier(t *testing.T) {
+	marked := fmt.Errorf("outer: %w", backoff.Permanent(errFailed))
+	later := backoff.RetryAfter(errFailed, time.Minute)
+	for name, test := range map[string]struct {
+		errs  []error
+		want  string
+		took  time.Duration
+		notes []string
+	}{
+		"success": {[]error{nil}, "", 0, []string{"done after 1: <nil>"}},
+		"retries": {[]error{errFailed, errFailed, nil}, "", 3 * time.Second, []string{
+			"attempt 1: failed; 1s", "attempt 2: failed; 2s", "done after 3: <nil>",
+		}},
+		"policy stops": {[]error{errFailed}, "failed", 3 * time.Second, []string{
+			"attempt 1: failed; 1s", "attempt 2: failed; 2s", "done after 3: failed",
+		}},
+		"permanent": {[]error{errFailed, marked}, "outer: failed", time.Second, []string{
+			"attempt 1: failed; 1s", "done after 2: outer: failed",
+		}},
+		"server's wait": {[]error{later, nil}, "", time.Minute, []string{
+			"attempt 1: failed (retry after 1m0s); 1m0s", "done after 2: <nil>",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var notes journal
+				r := &backoff.Retrier{Policy: every(time.Second, 2*time.Second), Notify: notes.notify, Done: notes.done}
+				start := time.Now()
+				err := r.Do(t.Context(), returning(test.errs...))
+				require.Equal(t, test.took, time.Since(start))
+				require.Equal(t, test.notes, notes.entries)
+				if test.want == "" {
+					require.NoError(t, err)
+					return
+				}
+				require.EqualError(t, err, test.want)
+				require.ErrorIs(t, err, errFailed)
+				requireUnmarked(t, err)
+			})
+		})
+	}
+}
+
+func TestRetrierZero(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r backoff.Retrier
+		var starts []time.Duration
+		start := time.Now()
+		err := r.Do(t.Context(), func(ctx context.Context) error {
+			starts = append(starts, time.Since(start))
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		require.Equal(t, context.DeadlineExceeded, err)
+		require.Len(t, starts, 4)
+		interval := float64(backoff.DefaultInitialInterval)
+		for n := range 3 {
+			wait := starts[n+1] - starts[n] - 30*time.Second
+			require.InDelta(t, interval, float64(wait), interval/2)
+			interval *= backoff.DefaultMultiplier
+		}
+		require.Equal(t, starts[3]+30*time.Second, time.Since(start))
+		require.Equal(t, backoff.Retrier{}, r)
+	})
+}
+
+func TestRetrierMaxRetries(t *testing.T) {
+	five := every(1, 1, 1, 1, 1)
+	none := func() backoff.BackOff { return nil }
+	for _, test := range []struct {
+		maxRetries int
+		policy     func() backoff.BackOff
+		attempts   int
+	}{
+		{math.MinInt, nil, 1},
+		{-1, nil, 1},
+		{0, nil, 4},
+		{1, nil, 2},
+		{7, nil, 8},
+		{-1, none, 1},
+		{0, none, 4},
+		{7, none, 8},
+		{-1, five, 1},
+		{0, five, 6},
+		{1, five, 2},
+		{7, five, 6},
+		{math.MaxInt, five, 6},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var notes journal
+			r := &backoff.Retrier{MaxRetries: test.maxRetries, Policy: test.policy, Done: notes.done}
+			require.Same(t, errFailed, r.Do(t.Context(), returning(errFailed)))
+			require.Equal(t, fmt.Sprintf("done after %d: failed", test.attempts), notes.last(), "%+v", test)
+		})
+	}
+}
+
+// Each call has a policy of its own.
+func TestRetrierPolicy(t *testing.T) {
+	made := 0
+	r := &backoff.Retrier{Policy: func() backoff.BackOff { made++; return waits(0, 0) }}
+	for n := range 3 {
+		require.Same(t, errFailed, r.Do(context.Background(), returning(errFailed)))
+		require.Equal(t, n+1, made)
+	}
+}
+
+func TestRetrierValue(t *testing.T) {
+	r := &backoff.Retrier{Policy: every(0)}
+	ctx := context.Background()
+	for name, test := range map[string]struct {
+		ctx   context.Context
+		errs  []error
+		value int
+		err   error
+	}{
+		"success":    {ctx, []error{nil}, 1, nil},
+		"retry":      {ctx, []error{errFailed, nil}, 2, nil},
+		"failure":    {ctx, []error{errFailed, errFailed}, 2, errFailed},
+		"permanent":  {ctx, []error{backoff.Permanent(errFailed)}, 1, errFailed},
+		"not called": {cancelledFor(nil), []error{nil}, 0, context.Canceled},
+	} {
+		operation, calls := results(test.errs...)
+		value, err := backoff.DoWithData(test.ctx, r, func(context.Context) (int, error) {
+			err := operation()
+			return *calls, err
+		})
+		require.Equal(t, test.value, value, name)
+		require.Equal(t, test.err, err, name)
+	}
+}
+
+func TestRetrierRetryable(t *testing.T) {
+	r := &backoff.Retrier{Policy: every(0, 0), Retryable: func(err error) bool { return !errors.Is(err, io.EOF) }}
+	operation, calls := results(errFailed, io.EOF, nil)
+	require.Same(t, io.EOF, r.Do(context.Background(), func(context.Context) error { return operation() }))
+	require.Equal(t, 2, *calls)
+}
+
+// A budget is paid once, even if the policy has it too.
+func TestRetrierBudget(t *testing.T) {
+	budget := &backoff.Budget{Capacity: 10}
+	r := &backoff.Retrier{Policy: every(0, 0, 0), Budget: budget}
+	twice := *r
+	twice.Policy = func() backoff.BackOff { return backoff.WithBudget(waits(0, 0, 0), budget) }
+	for _, r := range []*backoff.Retrier{r, &twice} {
+		operation, calls := failing(-1)
+		err := r.Do(context.Background(), func(context.Context) error { return operation() })
+		require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
+		require.ErrorIs(t, err, errFailed)
+		require.Equal(t, 3, *calls)
+		for range 10 {
+			budget.Deposit()
+		}
+	}
+	require.NoError(t, r.Do(context.Background(), returning(errFailed, nil)))
+	require.Equal(t, 10, budget.Tokens(), "a success after a retry gives back what the retry took")
+}
+
+// Notify and Done receive the context of the call, and not that of an attempt.
+func TestRetrierCallbackContext(t *testing.T) {
+	type key struct{}
+	ctx := context.WithValue(context.Background(), key{}, "call")
+	seen := 0
+	check := func(got context.Context) {
+		seen++
+		require.Equal(t, ctx, got)
+	}
+	r := &backoff.Retrier{
+		Policy: every(0, 0),
+		Notify: func(ctx context.Context, _ int, _ error, _ time.Duration) { check(ctx) },
+		Done:   func(ctx context.Context, _ int, _ error) { check(ctx) },
+	}
+	require.Error(t, r.Do(ctx, func(ctx context.Context) error {
+		require.Equal(t, "call", ctx.Value(key{}))
+		return errFailed
+	}))
+	require.Equal(t, 3, seen)
+}
+
+func TestRetrierContext(t *testing.T) {
+	plain := cancelledFor(nil)
+	for name, r := range map[string]*backoff.Retrier{
+		"no slots":   {},
+		"free slots": {AttemptTimeout: time.Second, Slots: backoff.NewSlots(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var notes journal
+			r.Done = notes.done
+			r.Policy = func() backoff.BackOff { panic("no policy is needed") }
+
+			err := r.Do(cancelled(), unexpected)
+			require.EqualError(t, err, "context canceled: shutting down")
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, errCause)
+			require.NotErrorIs(t, err, backoff.ErrNoSlot)
+			require.Equal(t, "done after 0: context canceled: shutting down", notes.last())
+
+			require.Same(t, plain.Err(), r.Do(plain, unexpected), "without a cause, the error is bare")
+			require.Equal(t, "done after 0: context canceled", notes.last())
+			require.Len(t, notes.entries, 2)
+			require.Zero(t, r.Slots.InUse())
+		})
+	}
+}
+
+// The context ends while the call waits for the next attempt, which is then not made.
+func TestRetrierContextWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var notes journal
+		r := &backoff.Retrier{AttemptTimeout: time.Second, Slots: backoff.NewSlots(1), Policy: every(time.Hour), Done: notes.done}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { cancel(errCause) })
+		start := time.Now()
+		err := r.Do(ctx, returning(errFailed))
+		require.Equal(t, time.Minute, time.Since(start))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errCause)
+		require.ErrorIs(t, err, errFailed)
+		require.Equal(t, "done after 1: context canceled: shutting down: failed", notes.last())
+		require.Zero(t, r.Slots.InUse())
+	})
+}
+
+// A call gets no slot: its deadline leaves no attempt its timeout, or its context ends while it waits.
+func TestRetrierNoSlot(t *testing.T) {
+	for name, test := range map[string]struct {
+		limit  func(context.Context) (context.Context, context.CancelFunc)
+		waited time.Duration
+		err    string
+	}{
+		"deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 10*time.Second)
+		}, 8 * time.Second, "no slot for the call"},
+		"near deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Second)
+		}, 0, "no slot for the call"},
+		"cancelled": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			time.AfterFunc(3*time.Second, func() { cancel(errCause) })
+			return ctx, func() { cancel(nil) }
+		}, 3 * time.Second, "context canceled: shutting down: no slot for the call"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var notes journal
+				r := &backoff.Retrier{AttemptTimeout: 2 * time.Second, Slots: backoff.NewSlots(1)}
+				go func() { _ = r.Do(context.Background(), holding(time.Minute)) }()
+				synctest.Wait()
+
+				waiting := *r
+				waiting.Done = notes.done
+				ctx, cancel := test.limit(t.Context())
+				defer cancel()
+				start := time.Now()
+				err := waiting.Do(ctx, unexpected)
+				require.Equal(t, test.waited, time.Since(start))
+				require.EqualError(t, err, test.err)
+				require.ErrorIs(t, err, backoff.ErrNoSlot)
+				require.Equal(t, []string{"done after 0: " + test.err}, notes.entries)
+
+				time.Sleep(time.Hour)
+				require.Zero(t, r.Slots.InUse())
+			})
+		})
+	}
+}
+
+// A call holds its slot from before its first attempt to its end, waits included, also those that a server asks
+// for. The next call then has its whole timeout.
+func TestRetrierSlotHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &backoff.Retrier{
+			AttemptTimeout: 10 * time.Second,
+			Slots:          backoff.NewSlots(1),
+			Policy:         every(time.Second, time.Second),
+		}
+		r.Done = func(_ context.Context, attempts int, _ error) {
+			if attempts == 3 { // the slot of the first call went to the second one, which waits for that
+				require.Equal(t, 1, r.Slots.InUse())
+				return
+			}
+			require.Zero(t, r.Slots.InUse())
+		}
+		begin := time.Now()
+		var calls sync.WaitGroup
+		calls.Go(func() {
+			operation, _ := results(errFailed, backoff.RetryAfter(errFailed, time.Hour), nil)
+			err := r.Do(t.Context(), func(context.Context) error {
+				require.Equal(t, 1, r.Slots.InUse())
+				return operation()
+			})
+			require.NoError(t, err)
+			require.Equal(t, time.Hour+time.Second, time.Since(begin))
+		})
+		synctest.Wait()
+		calls.Go(func() {
+			err := r.Do(t.Context(), func(ctx context.Context) error {
+				require.Equal(t, time.Hour+time.Second, time.Since(begin))
+				deadline, _ := ctx.Deadline()
+				require.Equal(t, 10*time.Second, time.Until(deadline))
+				return nil
+			})
+			require.NoError(t, err)
+		})
+		calls.Wait()
+	})
+}
+
+// A copy shares the slots and the budget. Its other fields are its own.
+func TestRetrierCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := backoff.Retrier{
+			AttemptTimeout: time.Second,
+			Slots:          backoff.NewSlots(1),
+			Budget:         &backoff.Budget{Capacity: 10},
+		}
+		once := r
+		once.MaxRetries = -1
+		start := time.Now()
+		go func() { _ = r.Do(context.Background(), holding(time.Minute)) }()
+		synctest.Wait()
+
+		operation, calls := failing(-1)
+		require.Same(t, errFailed, once.Do(t.Context(), func(context.Context) error {
+			require.Equal(t, time.Minute, time.Since(start), "both have one slot")
+			return operation()
+		}))
+		require.Equal(t, 1, *calls)
+		require.Equal(t, 10, r.Budget.Tokens(), "no retry was paid for")
+
+		twice := r
+		twice.MaxRetries = 1
+		require.Same(t, errFailed, twice.Do(t.Context(), returning(errFailed)))
+		require.Equal(t, 5, r.Budget.Tokens())
+		require.Zero(t, r.MaxRetries)
+	})
+}
+
+// Of the attempt's context: when it ends, and its deadline.
+func TestRetrierAttempt(t *testing.T) {
+	for name, test := range map[string]struct {
+		timeout, deadline time.Duration // a deadline of zero is none
+		ends              time.Duration // the first attempt's context; zero if it does not end by itself
+	}{
+		"default":                 {0, 0, 30 * time.Second},
+		"timeout":                 {time.Second, 0, time.Second},
+		"timeout before deadline": {time.Second, time.Minute, time.Second},
+		"deadline before timeout": {time.Minute, time.Second, time.Second},
+		"no timeout":              {-1, 0, 0},
+		"deadline, no timeout":    {-1, time.Second, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				if test.deadline > 0 {
+					limited, cancel := context.WithTimeout(ctx, test.deadline)
+					defer cancel()
+					ctx = limited
+				}
+				r := &backoff.Retrier{AttemptTimeout: test.timeout, Policy: every(time.Second)}
+				var first context.Context
+				err := r.Do(ctx, func(ctx context.Context) error {
+					require.NoError(t, ctx.Err())
+					if first != nil {
+						require.ErrorIs(t, first.Err(), context.DeadlineExceeded)
+						return nil
+					}
+					first = ctx
+					deadline, ok := ctx.Deadline()
+					require.Equal(t, test.ends > 0, ok)
+					if !ok {
+						return nil
+					}
+					start := time.Now()
+					require.Equal(t, test.ends, time.Until(deadline))
+					<-ctx.Done()
+					require.Equal(t, test.ends, time.Since(start))
+					require.Equal(t, context.DeadlineExceeded, context.Cause(ctx), "the context has no cause of ours")
+					return ctx.Err()
+				})
+				require.Error(t, first.Err(), "it ends when op returns")
+				if test.ends == test.deadline && test.ends > 0 {
+					require.Equal(t, context.DeadlineExceeded, err)
+					return
+				}
+				require.NoError(t, err)
+			})
+		})
+	}
+}
+
+// The attempt's context ends with that of the call, and has its cause.
+func TestRetrierAttemptCancel(t *testing.T) {
+	for _, timeout := range []time.Duration{0, time.Hour, -1} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() { cancel(errCause) })
+			start := time.Now()
+			r := &backoff.Retrier{AttemptTimeout: timeout}
+			err := r.Do(ctx, func(ctx context.Context) error {
+				<-ctx.Done()
+				require.Equal(t, context.Canceled, ctx.Err())
+				require.Equal(t, errCause, context.Cause(ctx))
+				return errFailed
+			})
+			require.Equal(t, time.Second, time.Since(start))
+			require.ErrorIs(t, err, errCause)
+			require.ErrorIs(t, err, errFailed)
+		})
+	}
+}
+
+// The attempt's context is over when op has returned or panicked, and no goroutine is left that waits for
+// the end of the call's context. (A context of another package needs one.)
+func TestRetrierLeak(t *testing.T) {
+	for _, timeout := range []time.Duration{time.Hour, -1} {
+		for name, op := range map[string]func() error{
+			"success": func() error { return nil },
+			"failure": func() error { return errFailed },
+			"panic":   func() error { panic("boom") },
+			"Goexit":  func() error { runtime.Goexit(); return nil },
+		} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var attempts []context.Context
+					r := &backoff.Retrier{AttemptTimeout: timeout, Slots: backoff.NewSlots(1), Policy: every(time.Second)}
+					var call sync.WaitGroup
+					call.Go(func() {
+						defer func() { _ = recover() }()
+						_ = r.Do(open{merged{context.Background(), make(chan struct{})}}, func(ctx context.Context) error {
+							attempts = append(attempts, ctx)
+							return op()
+						})
+					})
+					call.Wait()
+					require.NotEmpty(t, attempts)
+					for _, ctx := range attempts {
+						require.Error(t, ctx.Err())
+					}
+					require.Zero(t, r.Slots.InUse())
+				})
+			})
+		}
+	}
+}
+
+// open is a merged context that has not ended.
+type open struct{ merged }
+
+func (open) Err() error { return nil }
+
+// Whatever panics or calls Goexit, the slot is released, and Done is not called.
+func TestRetrierPanic(t *testing.T) {
+	for how, end := range map[string]func(){
+		"panic":  func() { panic("boom") },
+		"Goexit": runtime.Goexit,
+	} {
+		for where, r := range map[string]*backoff.Retrier{
+			"op":        {},
+			"Policy":    {Policy: func() backoff.BackOff { end(); return nil }},
+			"waits":     {Policy: func() backoff.BackOff { return asking(func() time.Duration { end(); return 0 }) }},
+			"Retryable": {Retryable: func(error) bool { end(); return true }},
+			"Notify":    {Notify: func(context.Context, int, error, time.Duration) { end() }},
+		} {
+			t.Run(how+" in "+where, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r.AttemptTimeout = time.Second
+					r.Slots = backoff.NewSlots(1)
+					r.Done = func(context.Context, int, error) { t.Error("Done was called") }
+					var recovered any
+					returned := false
+					var call sync.WaitGroup
+					call.Go(func() {
+						defer func() { recovered = recover() }()
+						_ = r.Do(context.Background(), func(context.Context) error {
+							if where == "op" {
+								end()
+							}
+							return errFailed
+						})
+						returned = true
+					})
+					call.Wait()
+					require.False(t, returned)
+					if how == "panic" {
+						require.Equal(t, "boom", recovered)
+					}
+					require.Zero(t, r.Slots.InUse())
+				})
+			})
+		}
+	}
+}
+
+func TestRetrierBadInput(t *testing.T) {
+	ctx := context.Background()
+	value := func(context.Context) (int, error) { panic("op was called") }
+	done := func(context.Context, int, error) { panic("Done was called") }
+	plain := &backoff.Retrier{Done: done}
+	noTimeout := &backoff.Retrier{Slots: backoff.NewSlots(1), Done: done}
+	zeroSlots := &backoff.Retrier{Slots: new(backoff.Slots), AttemptTimeout: 1, Done: done}
+	for _, test := range []struct {
+		text string
+		call func()
+	}{
+		{"backoff: Do called with a nil context", func() { _ = plain.Do(nil, unexpected) }},                //lint:ignore SA1012 nil is tested
+		{"backoff: Do called with a nil context", func() { _, _ = backoff.DoWithData(nil, plain, value) }}, //lint:ignore SA1012 nil is tested
+		{"backoff: Do called with a nil op", func() { _ = plain.Do(ctx, nil) }},
+		{"backoff: DoWithData called with a nil op", func() { _, _ = backoff.DoWithData[int](ctx, plain, nil) }},
+		{"backoff: a Retrier with Slots needs an AttemptTimeout", func() { _ = noTimeout.Do(ctx, unexpected) }},
+		{"backoff: a Retrier with Slots needs an AttemptTimeout", func() { _ = noTimeout.Do(cancelled(), unexpected) }},
+		{"backoff: Acquire called on a zero Slots; use NewSlots", func() { _ = zeroSlots.Do(ctx, unexpected) }},
+	} {
+		require.PanicsWithValue(t, test.text, test.call)
+	}
+	require.Zero(t, noTimeout.Slots.InUse())
+}
+
+// A server accepts each connection, reads the request, and never answers. net/http's error is that of any
+// timeout: it matches context.DeadlineExceeded, and has Timeout.
+func TestRetrierHTTP(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var servers sync.WaitGroup
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			client, server := net.Pipe()
+			servers.Go(func() {
+				defer server.Close()
+				_, _ = http.ReadRequest(bufio.NewReader(server))
+				_, _ = io.Copy(io.Discard, server)
+			})
+			return client, nil
+		}}
+		client := &http.Client{Transport: transport}
+		r := &backoff.Retrier{AttemptTimeout: 2 * time.Second, Slots: backoff.NewSlots(1), Policy: every(time.Second)}
+		start := time.Now()
+		err := r.Do(t.Context(), func(ctx context.Context) error {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://service.test", nil)
+			require.NoError(t, err)
+			resp, err := client.Do(req)
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			return err
+		})
+		require.Equal(t, 5*time.Second, time.Since(start))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		var timeout interface{ Timeout() bool }
+		require.ErrorAs(t, err, &timeout)
+		require.True(t, timeout.Timeout())
+		servers.Wait()
+	})
+}
+
+// What a call allocates beyond the same one written by hand.
+func TestRetrierAllocs(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	succeeds := func(context.Context) error { return nil }
+	value := func(context.Context) (int, error) { return 1, nil }
+	byHand := testing.AllocsPerRun(100, func() {
+		policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
+		require.NoError(t, backoff.Retry(func() error {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			return succeeds(ctx)
+		}, backoff.WithContext(policy, ctx)))
+	})
+	slots := backoff.NewSlots(1)
+	for name, test := range map[string]struct {
+		r     backoff.Retrier
+		extra float64
+	}{
+		"timeout":   {backoff.Retrier{AttemptTimeout: time.Second}, 1},
+		"slots":     {backoff.Retrier{AttemptTimeout: time.Second, Slots: slots}, 1},
+		"done":      {backoff.Retrier{AttemptTimeout: time.Second, Slots: slots, Done: func(context.Context, int, error) {}}, 1},
+		"notify":    {backoff.Retrier{AttemptTimeout: time.Second, Slots: slots, Notify: new(journal).notify}, 2},
+		"budget":    {backoff.Retrier{AttemptTimeout: time.Second, Slots: slots, Budget: new(backoff.Budget)}, 3},
+		"retryable": {backoff.Retrier{AttemptTimeout: time.Second, Slots: slots, Retryable: isEOF}, 3},
+	} {
+		allocs := testing.AllocsPerRun(100, func() { require.NoError(t, test.r.Do(ctx, succeeds)) })
+		require.LessOrEqual(t, allocs, byHand+test.extra, name)
+		allocs = testing.AllocsPerRun(100, func() {
+			_, err := backoff.DoWithData(ctx, &test.r, value)
+			require.NoError(t, err)
+		})
+		require.LessOrEqual(t, allocs, byHand+test.extra, name+", with data")
+	}
+}
+
+var stressCalls = flag.Int("calls", 10_000, "how many calls TestRetrierStress makes")
+
+const (
+	stressGoroutines = 200
+	stressSlots      = 7
+	stressTimeout    = 20 * time.Millisecond
+)
+
+// stress is a Retrier under stress, in a bubble.
+type stress struct {
+	r     backoff.Retrier
+	start time.Time
+	busy  atomic.Int64 // attempts in progress
+	most  atomic.Int64 // of them, and of the slots in use
+}
+
+// stressCall is what became of a call. Its times count from the start.
+type stressCall struct {
+	arrived  time.Duration
+	latest   time.Duration // when it leaves the line
+	attempts int
+	began    time.Duration // its first attempt
+	ended    time.Duration // its last attempt
+	left     time.Duration
+	err      error
+}
+
+func (s *stress) now() time.Duration { return time.Since(s.start) }
+
+// upTo returns a random time of at least 1 ns.
+func upTo(longest time.Duration, random *rand.Rand) time.Duration {
+	return 1 + time.Duration(random.Int64N(int64(longest)))
+}
+
+// work makes n calls, one after the other. No two calls of all goroutines arrive at the same time.
+func (s *stress) work(goroutine, n int) []stressCall {
+	random := rand.New(rand.NewPCG(1, uint64(goroutine)))
+	calls := make([]stressCall, n)
+	for i := range calls {
+		next := s.now() + upTo(time.Second, random)
+		next += stressGoroutines - next%stressGoroutines + time.Duration(goroutine)
+		time.Sleep(next - s.now())
+		s.call(&calls[i], random)
+	}
+	return calls
+}
+
+// call makes a call, which may have a deadline or be cancelled.
+func (s *stress) call(c *stressCall, random *rand.Rand) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.arrived = s.now()
+	c.latest = math.MaxInt64
+	limit := upTo(time.Second, random)
+	switch random.IntN(3) {
+	case 0:
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		c.latest = c.arrived + max(0, limit-stressTimeout)
+	case 1:
+		defer time.AfterFunc(limit, cancel).Stop()
+		c.latest = c.arrived + limit
+	}
+	defer cancel()
+
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }()
+		c.err = s.r.Do(ctx, func(ctx context.Context) error { return s.attempt(ctx, c, random) })
+	}()
+	<-done
+	c.left = s.now()
+}
+
+// attempt is one attempt of a call. It may end early or late, fail, panic, and end its goroutine.
+func (s *stress) attempt(ctx context.Context, c *stressCall, random *rand.Rand) error {
+	c.attempts++
+	if c.attempts == 1 {
+		c.began = s.now()
+	}
+	s.count(s.busy.Add(1))
+	s.count(int64(s.r.Slots.InUse()))
+	defer func() {
+		s.busy.Add(-1)
+		c.ended = s.now()
+	}()
+
+	work := upTo(2*stressTimeout, random)
+	if random.IntN(2) == 0 {
+		time.Sleep(work) // whatever ctx says
+	} else {
+		select {
+		case <-time.After(work):
+		case <-ctx.Done():
+		}
+	}
+
+	switch random.IntN(20) {
+	case 0:
+		panic("boom")
+	case 1:
+		runtime.Goexit()
+	case 2:
+		return backoff.Permanent(errFailed)
+	case 3, 4, 5, 6:
+		return errFailed
+	}
+	return nil
+}
+
+// count notes n if it is the most so far.
+func (s *stress) count(n int64) {
+	for {
+		most := s.most.Load()
+		if n <= most || s.most.CompareAndSwap(most, n) {
+			return
+		}
+	}
+}
+
+// Calls with random deadlines, cancellations, panics and Goexit. There are never more in progress than slots,
+// waits between attempts included; no slot is lost; and whoever does not leave the line is served in order.
+func TestRetrierStress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stress{start: time.Now()}
+		s.r = backoff.Retrier{
+			AttemptTimeout: stressTimeout,
+			Slots:          backoff.NewSlots(stressSlots),
+			Policy: func() backoff.BackOff {
+				return backoff.WithMaxRetries(backoff.NewExponentialBackOff(backoff.WithInitialInterval(stressTimeout)), 2)
+			},
+		}
+		calls := make([][]stressCall, stressGoroutines)
+		var workers sync.WaitGroup
+		for n := range calls {
+			workers.Go(func() { calls[n] = s.work(n, *stressCalls/stressGoroutines) })
+		}
+		workers.Wait()
+
+		require.Zero(t, s.r.Slots.InUse())
+		require.EqualValues(t, stressSlots, s.most.Load())
+		requireOrder(t, slices.Concat(calls...))
+	})
+}
+
+// requireOrder requires that calls got their slots in the order in which they arrived, and in time, or left
+// the line in time, and that there were as many in progress as slots, and never more.
+func requireOrder(t *testing.T, calls []stressCall) {
+	t.Helper()
+	slices.SortFunc(calls, func(a, b stressCall) int { return cmp.Compare(a.arrived, b.arrived) })
+	var before time.Duration
+	var served []stressCall
+	for _, c := range calls {
+		if c.attempts == 0 {
+			require.ErrorIs(t, c.err, backoff.ErrNoSlot)
+			require.Equal(t, c.latest, c.left)
+			continue
+		}
+		require.NotErrorIs(t, c.err, backoff.ErrNoSlot)
+		require.LessOrEqual(t, c.began, c.latest)
+		require.GreaterOrEqual(t, c.began, before, "served before a call that had arrived earlier")
+		before = c.began
+		served = append(served, c)
+	}
+	t.Logf("%d calls, %d of which got a slot", len(calls), len(served))
+
+	// The calls in progress when one begins are those that have begun earlier and end later.
+	var ends []time.Duration
+	most := 0
+	for _, c := range served {
+		ends = slices.DeleteFunc(ends, func(end time.Duration) bool { return end <= c.began })
+		ends = append(ends, c.ended)
+		most = max(most, len(ends))
+	}
+	require.Equal(t, stressSlots, most)
+}
