@@ -38,7 +38,8 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 // The body may leave the loop at any time, by break, return or panic. *err stays as the body left it, and
 // counts as the outcome of that attempt. So to give up, set err = backoff.Permanent(err) and let the pass end:
 // "return backoff.Permanent(err)" returns the mark as well. If the body leaves the first pass before it has set
-// *err, that gets its former value back; for this, make err a named result, as above.
+// *err, that gets its former value back. But "return err" has then copied the placeholder, unless err is a named
+// result, as above.
 //
 // A defer in the body runs when the function returns, not when the pass ends.
 //

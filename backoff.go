@@ -37,7 +37,7 @@
 // [StopBackOff] are the ones of this package.
 //
 // A decorator wraps a policy and adds a limit: [WithContext], [WithMaxRetries], [WithRetryIf] or [WithBudget].
-// Their order does not matter. [WithStopCause] gives a name to the limits that it wraps.
+// Their order does not matter (but of several contexts, the outermost counts). [WithStopCause] gives a name to the limits that it wraps.
 //
 // # Do not make an outage worse
 //

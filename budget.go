@@ -31,12 +31,13 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 //
 // A fresh budget pays for five retries, whoever makes them: it starts full. The bucket sizes itself, unless
 // Capacity is set. Full, it pays for one retry for each success of about the last three seconds, and for at
-// least five. While it grows, each success also brings the tokens that it grows by.
+// least five. A success that makes the bucket larger also brings the difference.
 //
 // With three retries, a budget starts to refuse them when about 30 % of the attempts fail at random, or when 6 %
 // of the operations fail every time, as they do if a part of the service is down. From then on, retries that fail
 // are at a steady load about a fifth of the first attempts that succeed (a third where only two attempts per second
-// succeed). In a burst they can be as many.
+// succeed). In a burst they can be as many as the
+// first attempts that succeed.
 //
 // Do not share a budget between services: the successes of a healthy service would pay for retries at one that
 // is down. Do not use one budget in a loop and again in a loop inside its operation: each success of the inner
@@ -142,7 +143,7 @@ func (b *Budget) refund() int64 { return int64(max(0, cmp.Or(b.SuccessRefund, De
 // A fresh budget pays for five retries, whoever makes them; see [Budget].
 //
 // A retry is paid for before its wait. The tokens come back if the retry succeeds, or if it has no outcome, for
-// example because the context ends first. An empty budget ends the loop without a wait: if you call [Retry] again
+// example because the context ends first. (A body of [Attempts] that is left has an outcome.) An empty budget ends the loop without a wait: if you call [Retry] again
 // and again in a loop of your own, wait between the calls. ExampleWithBudget_outerLoop shows it, in
 // example_test.go.
 //

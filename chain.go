@@ -43,7 +43,7 @@ type caller struct {
 // callee is a policy of this package that must know its caller. A loop announces itself before each
 // NextBackOff, which has no parameter. When it ends, it announces a caller by hand: the policy then forgets
 // what it remembered for the loop. A policy that limits time must know minWait, or the loop waits past the
-// limit; one that is random can spread clients above it.
+// limit; a random one adds its jitter to minWait.
 type callee interface{ calledBy(c caller) }
 
 // decorator is what the decorators of this package have in common.

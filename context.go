@@ -20,9 +20,9 @@ type BackOffContext interface {
 //
 // Call WithContext once for each policy, inside or outside of other decorators. If b is itself the result of
 // WithContext, its context is replaced. Of several contexts in a chain, the outermost cuts waits short; the
-// others, once done, only make b stop after the next failed attempt.
+// others, once done, only make b stop after the next failed attempt, and the error does not match theirs.
 //
-// A nil ctx panics. As with any policy, do not use b in two goroutines, not even to wrap it in each.
+// A nil ctx panics. WithContext may write into b, so do not wrap the same b in two goroutines.
 func WithContext(b BackOff, ctx context.Context) BackOffContext {
 	if ctx == nil {
 		panic("backoff: WithContext called with a nil context")

@@ -17,7 +17,7 @@ type PermanentError struct {
 }
 
 // Permanent marks err as an error that must not be retried: trying again would not help. The loop gives up, and
-// returns err without the mark. A nil err gives nil, which is a success; an error that is marked already comes back
+// returns err without the mark. A nil err gives nil, which is a success. A PermanentError comes back
 // as it is.
 //
 //	if errors.Is(err, sql.ErrNoRows) {
@@ -160,7 +160,7 @@ type contextError struct {
 	last     error // the operation's
 }
 
-// newContextError returns the three errors as one, or err if that is all three already. A nil cause,
+// newContextError returns the three errors as one, or err if the others are equal to it. A nil cause,
 // as Go 1.23 gives for some contexts that are not its own, means err.
 func newContextError(err, cause, last error) error {
 	err = withoutMarks(err)
@@ -169,7 +169,7 @@ func newContextError(err, cause, last error) error {
 		cause = err
 	}
 	if equal(cause, last) {
-		last = err // to look through the same error twice would cost O(2^k) in k nested loops
+		last = err // otherwise it could be reached twice, and in k nested loops 2^k times
 	}
 	if equal(err, cause) && equal(err, last) {
 		return err

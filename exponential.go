@@ -38,8 +38,8 @@ import (
 //
 // An ExponentialBackOff holds the state of one loop; it must not be used by two loops at once.
 type ExponentialBackOff struct {
-	// InitialInterval is the first interval. Zero or negative means DefaultInitialInterval, except in
-	// a policy with a Clock, such as NewExponentialBackOff returns: there, zero means no waits.
+	// InitialInterval is the first interval. A negative value means DefaultInitialInterval. So does zero,
+	// but in a policy with a Clock, such as NewExponentialBackOff returns, zero means no waits.
 	InitialInterval time.Duration
 
 	// RandomizationFactor is how far a wait may be from the interval, as a fraction of the interval.
@@ -61,8 +61,8 @@ type ExponentialBackOff struct {
 	MaxElapsedTime time.Duration
 
 	// Stop is what NextBackOff returns in place of a wait that does not fit into MaxElapsedTime. Leave it
-	// alone: zero means the constant Stop, which ends the loop. A positive value does not end the loop;
-	// all later waits are then that long.
+	// alone: zero means the constant Stop, which ends the loop. A positive value does not end the loop,
+	// but is the wait in place of each one that does not fit.
 	//
 	// One exception, for programs written for cenkalti/backoff v4: if Clock is set, and you call NextBackOff
 	// without a loop of this package, zero means zero.
@@ -78,8 +78,8 @@ type ExponentialBackOff struct {
 	// Jitter selects how waits are randomized. The zero value is ProportionalJitter.
 	Jitter Jitter
 
-	started  bool          // the elapsed time has started
-	since    time.Duration // when, on timeline
+	started  bool          // Reset has run
+	since    time.Duration // the start of the elapsed time, on timeline
 	timeline timeline
 	current  time.Duration // the next interval; 0 after Reset
 	lastWait time.Duration // of DecorrelatedJitter; 0 after Reset
@@ -110,11 +110,8 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 
 	longest := b.maxInterval()
 	initial := min(b.initial(), longest)
-	interval := b.current
-	if interval != longest { // once there, it stays there
-		interval = min(cmp.Or(b.current, initial), longest)
-		b.current = b.grown(interval, longest)
-	}
+	interval := min(cmp.Or(b.current, initial), longest)
+	b.current = b.grown(interval, longest)
 	if b.Jitter == DecorrelatedJitter { // goes by the last wait instead
 		interval = initial
 		if b.lastWait != 0 {
@@ -208,7 +205,7 @@ func (b *ExponentialBackOff) maxInterval() time.Duration {
 	return b.MaxInterval
 }
 
-// calledBy accepts a nil b: a type that embeds an ExponentialBackOff may not have made it yet.
+// calledBy accepts a nil b: a policy of a user's may embed an *ExponentialBackOff that is not made yet.
 func (b *ExponentialBackOff) calledBy(c caller) {
 	if b != nil {
 		b.caller = c

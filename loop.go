@@ -10,8 +10,8 @@ import (
 // loop is what [Retry], [Attempts] and [Ticker] do between two attempts: decide whether there is a
 // next one, let budgets pay for it, and wait for it.
 type loop struct {
-	policy BackOff         // nil before start, and in a loop whose first attempt succeeds
-	ctx    context.Context // the policy's outermost, or the background
+	policy BackOff         // nil before start
+	ctx    context.Context // the outermost in the policy's chain, or the background
 	notify Notify          // or nil
 	timer  Timer           // the caller's, or nil
 	ticker *Ticker         // whose loop it is; nil in other loops
@@ -131,12 +131,12 @@ func (l *loop) decide(last error) (time.Duration, error) {
 		return 0, newStopError(l.stopCause(), last)
 	}
 
-	// Budgets pay once the answer is known, so that no retry is paid for that a decorator above refuses.
+	// Budgets pay when all decorators have agreed. They come before the deadline, so that a budget that
+	// refuses is the reason whatever else is. If the deadline refuses then, end returns what was paid.
 	if l.budget && !l.pay() {
 		return 0, newStopError(ErrBudgetExhausted, last)
 	}
 
-	// The deadline is compared with the wait that would really start, so this comes last.
 	wait = max(wait, c.minWait) // not every policy knows its caller
 	if l.tooLong(wait, c.minWait) {
 		return 0, newContextError(context.DeadlineExceeded, tooLate(wait), last)
@@ -166,8 +166,8 @@ func (l *loop) pay() bool {
 	return true
 }
 
-// tooLong reports whether wait must not start because it would outlast the context's deadline. A Ticker
-// starts every wait, and a custom Timer's time need not be the deadline's.
+// tooLong reports whether wait must not start because it would outlast the context's deadline. That is never so
+// for a Ticker, nor with a custom Timer, whose time may not be real.
 func (l *loop) tooLong(wait, minWait time.Duration) bool {
 	deadline, ok := l.ctx.Deadline()
 	if !ok || l.ticker != nil || l.timer != nil {
@@ -183,7 +183,7 @@ func (l *loop) tooLong(wait, minWait time.Duration) bool {
 	return l.waited || asked
 }
 
-// tooLate returns the cause of a loop that refuses wait. It shows no more digits than say something.
+// tooLate returns the cause of a loop that refuses wait. It rounds a long wait to milliseconds.
 func tooLate(wait time.Duration) error {
 	if wait >= time.Millisecond {
 		wait = wait.Round(time.Millisecond)

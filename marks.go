@@ -22,7 +22,7 @@ func unmark(err error) (error, bool) {
 		}
 	}
 	// Those below cannot come off without taking the errors above them apart, so they are hidden. An
-	// unmarked error shows no mark here, so it is never hidden twice, and k nested loops cost O(k).
+	// error of type unmarked shows no mark here, so it is never hidden twice, and k nested loops cost O(k).
 	if _, ok := asType[*PermanentError](err); ok {
 		err = &unmarked{err}
 	}
@@ -78,15 +78,16 @@ func asType[E error](err error) (none E, ok bool) {
 		switch x := err.(type) {
 		case interface{ Unwrap() error }:
 			err = x.Unwrap()
-			continue
 		case interface{ Unwrap() []error }:
 			for _, err := range x.Unwrap() {
 				if e, ok := asType[E](err); ok {
 					return e, true
 				}
 			}
+			return none, false
+		default:
+			return none, false
 		}
-		break
 	}
 	return none, false
 }

@@ -55,12 +55,13 @@ type Retrier struct {
 	// Slots limits the calls in progress. Nil means no limit.
 	Slots *Slots
 
-	// MaxRetries limits the retries of a call. Zero means 3, or as many as Policy allows if that is set;
-	// a negative value means none.
+	// MaxRetries limits the retries of a call. A negative value means none. Zero means 3, or as many as
+	// the policy allows if Policy returns one.
 	MaxRetries int
 
-	// Policy returns the waits of one call: a new policy each time. If Policy is nil or returns nil, that is
-	// NewExponentialBackOff().
+	// Policy returns a new policy for each call. Nil, or a Policy that returns nil, means
+	// NewExponentialBackOff(). A policy of yours has no limit but its own, unless MaxRetries is set: a
+	// ConstantBackOff then retries until ctx ends.
 	Policy func() BackOff
 
 	// Retryable reports whether to try again after err. It is called as that of WithRetryIf. Nil means
@@ -75,13 +76,12 @@ type Retrier struct {
 	Notify func(ctx context.Context, attempt int, err error, wait time.Duration)
 
 	// Done, if not nil, is called once at the end of each call, after its slot is released, with the
-	// number of attempts and what Do returns. The number is 0 if the call got no slot or ctx had ended. If op
-	// panics, Done is not called.
+	// number of attempts and what Do returns. The number is 0 if the call got no slot or ctx had ended. Done
+	// is not called if op or a function of the Retrier panics.
 	Done func(ctx context.Context, attempts int, err error)
 }
 
-// Do calls op until it succeeds or r gives up, as [Retry] does, whose errors it returns. There are three
-// differences:
+// Do calls op until it succeeds or r gives up, as [Retry] does, whose errors it returns. Other than with Retry:
 //
 //   - If ctx has ended already, op is not called. The error matches ctx.Err() and context.Cause(ctx).
 //   - If there is no slot in time, op is not called. The error matches [ErrNoSlot]; see [Slots.Acquire].
@@ -90,8 +90,13 @@ type Retrier struct {
 // So read whatever belongs to that context inside op: the body of a response that op returns cannot be read any
 // more ("context canceled"), nor can the rows of a query.
 //
-// Do not call Do with the same Retrier, or the same Slots, inside op: one call would hold two slots, calls could
-// wait for each other's, and the attempts would multiply.
+// Do not call Do with the same Retrier, or the same Slots, inside op: one call would hold two slots, and the
+// attempts would multiply. When all slots are taken by such calls, the inner ones end with ErrNoSlot, and the outer
+// ones try again; if attempts have no timeout and ctx no deadline, they wait for each other forever.
+//
+// An error that matches [context.DeadlineExceeded] may come from the timeout of the last attempt. To learn whether ctx
+// has ended, ask ctx.Err(). If that is nil, and the error matches neither ErrNoSlot nor ErrBudgetExhausted, no retries
+// were left, or no time for another.
 //
 // A nil ctx or op panics, and so does a Retrier with Slots and an AttemptTimeout of zero. Do is safe for
 // concurrent use.
@@ -171,7 +176,7 @@ func (r *Retrier) policy() BackOff {
 	if r.Policy != nil {
 		b = r.Policy()
 	}
-	if b == nil || r.MaxRetries != 0 {
+	if b == nil || r.MaxRetries != 0 { // the caller's policy may have limits of its own
 		b = WithMaxRetries(b, uint64(max(0, cmp.Or(r.MaxRetries, defaultMaxRetries))))
 	}
 	if r.Retryable != nil {

@@ -31,7 +31,7 @@ type Notify func(err error, wait time.Duration)
 //
 // The deadline does not prevent the first wait of a loop. Otherwise a program that calls Retry again and again,
 // for as long as its context lives, would do so without a pause until the deadline. (A wait of zero does not count
-// as the first, and a wait for which a server has asked with [RetryAfter] is always compared.)
+// as the first. If the time that a server asks for with [RetryAfter] does not fit, even the first wait is refused.)
 //
 // If o succeeds, Retry returns nil even if the context has ended meanwhile. o may call b.Reset, for example
 // after a connection that lasted a while: the waits, the count of retries and the elapsed time then start over.

@@ -26,20 +26,22 @@ var ErrNoSlot = errors.New("no slot for the call")
 //
 // # How many
 //
-// If you know how many requests the service can answer: half of the requests per second times the timeout of an
-// attempt, divided by the largest number of processes that may run at once. For 200 requests per second and
-// 2 s that is 200 slots in all; with ten processes, 20 in each. Even if every attempt runs into its timeout,
-// fewer requests then arrive than the service can answer, and it works off what has piled up. Twice
-// as many do not protect it.
+// If you know how many requests the service can answer, make in each process
 //
-// If you know only your own traffic: two to three times the calls that are usually in progress, which is their
-// rate times their duration, or what InUse returns.
+//	requests per second × timeout of an attempt / 2 / processes
+//
+// slots, where processes is the largest number that may run at once: 20 for 200 requests per second, 2 s and ten
+// processes. Even if every attempt runs into its timeout, fewer requests then arrive than the service can answer,
+// and it works off what has piled up. Four times as many slots do not protect it.
+//
+// If you know only your own traffic, make two to three times as many as calls are usually in progress. That is
+// their rate times their duration, or what InUse returns.
 //
 // If you know both, take the smaller number, but not less than is in progress on a healthy day.
 //
 // Calls that hang hold the slots that other calls need. So give each part of a service that can fail by itself
-// slots of its own, and where somebody waits for the calls, set a [Budget] besides: it ends the retries of those that
-// hang.
+// slots of its own. Where somebody waits for the calls, set a [Budget] besides, which ends the retries of those
+// that hang.
 //
 // A Slots is safe for concurrent use. It must not be copied. A nil Slots has a slot for every call; the zero
 // value is not usable.
@@ -48,7 +50,7 @@ type Slots struct {
 
 	mu      sync.Mutex
 	inUse   int
-	waiting list.List // of chan struct{}, closed when the call behind it gets a slot
+	waiting list.List // of chan struct{}, each is closed to give its call a slot
 }
 
 // NewSlots returns n slots. It panics if n is less than 1.
@@ -62,14 +64,14 @@ func NewSlots(n int) *Slots {
 // Acquire takes a slot for a call whose attempts have the given timeout. If it returns nil, the call must end with
 // Release. A [Retrier] calls both.
 //
-// If no slot is free, Acquire waits until ctx ends; first come, first served. If ctx has a deadline, it waits
-// only for as long as that leaves an attempt its whole timeout: an attempt with less time costs the service
-// as much, and is most likely in vain. A timeout of zero or less means that attempts have none.
+// If no slot is free, Acquire waits; first come, first served. It waits until ctx ends, but if ctx has a deadline,
+// only until an attempt would have less than its whole timeout left: such an attempt costs the service as much,
+// and is most likely in vain. A timeout of zero or less means that attempts have none.
 //
 // The error matches [ErrNoSlot]. If ctx has ended, it also matches ctx.Err() and context.Cause(ctx); such a call
 // gets no slot even if one is free.
 //
-// Acquire panics if ctx is nil, and on a zero Slots.
+// Acquire panics if ctx is nil, and on a zero Slots. On nil Slots it returns nil.
 func (s *Slots) Acquire(ctx context.Context, timeout time.Duration) error {
 	switch {
 	case ctx == nil:
@@ -138,7 +140,7 @@ func (s *Slots) leave(place *list.Element) {
 	}
 }
 
-// Release returns the slot of a call that has ended. It panics if no slot is in use.
+// Release returns the slot of a call that has ended. It panics if no slot is in use. Nil Slots do nothing.
 func (s *Slots) Release() {
 	if s == nil {
 		return

@@ -70,7 +70,7 @@ func NewTickerWithTimer(b BackOff, timer Timer) *Ticker {
 }
 
 // Stop ends the Ticker: C is closed, and its goroutine ends. Stop may be called more than once, and from
-// any goroutine. A tick that is being sent while Stop is called may still arrive, even after Stop has returned; no other does.
+// any goroutine. At most one tick, which is being sent already, may still arrive after Stop.
 func (t *Ticker) Stop() {
 	t.once.Do(func() { close(t.stop) })
 }
@@ -83,9 +83,9 @@ func (t *Ticker) run(l *loop) {
 	defer l.end()
 
 	t.tick = time.Now()
-	sent := t.send(nil) // the first tick is promised whatever the context says, so it is not asked
+	sent := t.send(nil) // the first tick is promised whatever the context says
 	for sent {
-		t.tick = time.Now() // for a wait of zero, which needs no timer
+		t.tick = time.Now() // a wait of zero may use no timer, whose time this would be
 		if l.next(errTick) != nil {
 			return
 		}

@@ -13,8 +13,8 @@ type triesBackOff struct {
 	decorator
 	max, used uint64
 
-	// context is the memory for what WithContext around this returns: one allocation for both, which
-	// most programs make for each call.
+	// context is the memory for what WithContext around this returns. Most programs make both for each
+	// call, and so with one allocation.
 	context contextBackOff
 }
 
