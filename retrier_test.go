@@ -682,19 +682,18 @@ type stressCall struct {
 
 func (s *stress) now() time.Duration { return time.Since(s.start) }
 
-// upTo returns a random time of at least 1 ns.
-func upTo(longest time.Duration, random *rand.Rand) time.Duration {
-	return 1 + time.Duration(random.Int64N(int64(longest)))
+// upTo returns the time to a random one of the next milliseconds: so that much happens at the same time.
+func (s *stress) upTo(longest time.Duration, random *rand.Rand) time.Duration {
+	milliseconds := 1 + random.Int64N(longest.Milliseconds())
+	return time.Duration(milliseconds)*time.Millisecond - s.now()%time.Millisecond
 }
 
-// work makes n calls, one after the other. No two calls of all goroutines arrive at the same time.
+// work makes n calls, one after the other. No two calls arrive at the same time.
 func (s *stress) work(goroutine, n int) []stressCall {
 	random := rand.New(rand.NewPCG(1, uint64(goroutine)))
 	calls := make([]stressCall, n)
 	for i := range calls {
-		next := s.now() + upTo(time.Second, random)
-		next += stressGoroutines - next%stressGoroutines + time.Duration(goroutine)
-		time.Sleep(next - s.now())
+		time.Sleep(s.upTo(time.Second, random) + time.Duration(goroutine))
 		s.call(&calls[i], random)
 	}
 	return calls
@@ -705,7 +704,7 @@ func (s *stress) call(c *stressCall, random *rand.Rand) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.arrived = s.now()
 	c.latest = math.MaxInt64
-	limit := upTo(time.Second, random)
+	limit := s.upTo(time.Second, random)
 	switch random.IntN(3) {
 	case 0:
 		ctx, cancel = context.WithTimeout(ctx, limit)
@@ -739,7 +738,7 @@ func (s *stress) attempt(ctx context.Context, c *stressCall, random *rand.Rand) 
 		c.ended = s.now()
 	}()
 
-	work := upTo(2*stressTimeout, random)
+	work := s.upTo(2*stressTimeout, random)
 	if random.IntN(2) == 0 {
 		time.Sleep(work) // whatever ctx says
 	} else {
