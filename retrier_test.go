@@ -560,6 +560,7 @@ func TestRetrierPanic(t *testing.T) {
 
 func TestRetrierBadInput(t *testing.T) {
 	ctx := context.Background()
+	var noContext context.Context
 	value := func(context.Context) (int, error) { panic("op was called") }
 	done := func(context.Context, int, error) { panic("Done was called") }
 	plain := &backoff.Retrier{Done: done}
@@ -569,8 +570,8 @@ func TestRetrierBadInput(t *testing.T) {
 		text string
 		call func()
 	}{
-		{"backoff: Do called with a nil context", func() { _ = plain.Do(nil, unexpected) }},                //lint:ignore SA1012 nil is tested
-		{"backoff: Do called with a nil context", func() { _, _ = backoff.DoWithData(nil, plain, value) }}, //lint:ignore SA1012 nil is tested
+		{"backoff: Do called with a nil context", func() { _ = plain.Do(noContext, unexpected) }},
+		{"backoff: Do called with a nil context", func() { _, _ = backoff.DoWithData(noContext, plain, value) }},
 		{"backoff: Do called with a nil op", func() { _ = plain.Do(ctx, nil) }},
 		{"backoff: DoWithData called with a nil op", func() { _, _ = backoff.DoWithData[int](ctx, plain, nil) }},
 		{"backoff: a Retrier with Slots needs an AttemptTimeout", func() { _ = noTimeout.Do(ctx, unexpected) }},

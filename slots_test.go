@@ -318,6 +318,7 @@ func TestSlotsNil(t *testing.T) {
 
 func TestSlotsBadInput(t *testing.T) {
 	ctx := context.Background()
+	var noContext context.Context
 	var none *backoff.Slots
 	var zero backoff.Slots
 	released := backoff.NewSlots(1)
@@ -329,8 +330,8 @@ func TestSlotsBadInput(t *testing.T) {
 	}{
 		{"backoff: NewSlots called with less than one slot", func() { backoff.NewSlots(0) }},
 		{"backoff: NewSlots called with less than one slot", func() { backoff.NewSlots(math.MinInt) }},
-		{"backoff: Acquire called with a nil context", func() { _ = released.Acquire(nil, 1) }}, //lint:ignore SA1012 nil is tested
-		{"backoff: Acquire called with a nil context", func() { _ = none.Acquire(nil, 1) }},     //lint:ignore SA1012 nil is tested
+		{"backoff: Acquire called with a nil context", func() { _ = released.Acquire(noContext, 1) }},
+		{"backoff: Acquire called with a nil context", func() { _ = none.Acquire(noContext, 1) }},
 		{"backoff: Acquire called on a zero Slots; use NewSlots", func() { _ = zero.Acquire(ctx, 1) }},
 		{"backoff: Release called without Acquire", zero.Release},
 		{"backoff: Release called without Acquire", released.Release},
