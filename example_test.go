@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -38,6 +39,289 @@ func Example() {
 	fmt.Println(answer, err, "after", calls, "calls")
 	// Output:
 	// hello <nil> after 3 calls
+}
+
+// A call without a value. The service fails twice.
+func ExampleRetrier_Do() {
+	mail := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 2 * time.Second,
+		Slots:          backoff.NewSlots(20), // calls in progress, in this process
+		MaxRetries:     3,
+		Policy: func() backoff.BackOff {
+			return backoff.NewConstantBackOff(time.Millisecond) // the default waits for about 0.5 s first
+		},
+	}
+	calls := 0
+	send := func(ctx context.Context) error { // passes ctx on
+		if calls++; calls < 3 {
+			return errors.New("busy")
+		}
+		return ctx.Err()
+	}
+
+	err := mail.Do(context.Background(), send)
+	fmt.Println(calls, "attempts, error:", err)
+	// Output:
+	// 3 attempts, error: <nil>
+}
+
+// DoWithData returns the value of the last attempt.
+func ExampleDoWithData() {
+	rates := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 2 * time.Second,
+		Slots:          backoff.NewSlots(20), // calls in progress, in this process
+		MaxRetries:     3,
+		Policy: func() backoff.BackOff {
+			return backoff.NewConstantBackOff(time.Millisecond) // the default waits for about 0.5 s first
+		},
+	}
+	calls := 0
+	fetch := func(ctx context.Context, currency string) (float64, error) { // passes ctx on
+		if calls++; calls < 2 {
+			return 0, errors.New("busy")
+		}
+		return 1.25, ctx.Err()
+	}
+
+	rate, err := backoff.DoWithData(context.Background(), &rates, func(ctx context.Context) (float64, error) {
+		return fetch(ctx, "EUR")
+	})
+	fmt.Println(rate, err)
+	// Output:
+	// 1.25 <nil>
+}
+
+// A batch starts a goroutine for each item, and the slots limit how many calls are in progress. The first item
+// that fails for good ends the batch.
+func ExampleRetrier_batch() {
+	storage := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 30 * time.Second,
+		Slots:          backoff.NewSlots(3),
+		MaxRetries:     5,
+		Policy: func() backoff.BackOff {
+			return backoff.NewConstantBackOff(time.Millisecond) // the default waits for about 0.5 s first
+		},
+	}
+	upload := func(_ context.Context, file string) error {
+		if file == "secret.txt" {
+			return backoff.Permanent(errors.New("forbidden"))
+		}
+		return nil
+	}
+
+	uploadAll := func(ctx context.Context, files []string) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+
+		var uploads sync.WaitGroup
+		for _, file := range files {
+			uploads.Add(1)
+			go func() {
+				defer uploads.Done()
+				err := storage.Do(ctx, func(ctx context.Context) error { return upload(ctx, file) })
+				if err != nil {
+					cancel(fmt.Errorf("upload %s: %w", file, err)) // only the first one counts
+				}
+			}()
+		}
+		uploads.Wait()
+		return context.Cause(ctx)
+	}
+	fmt.Println(uploadAll(context.Background(), []string{"a.txt", "b.txt", "c.txt", "d.txt", "e.txt"}))
+	fmt.Println(uploadAll(context.Background(), []string{"a.txt", "secret.txt", "c.txt"}))
+	// Output:
+	// <nil>
+	// upload secret.txt: forbidden
+}
+
+// A queue consumer has no deadline: its messages can wait until the service is back. A message that fails again
+// and again goes to the dead letters, so that it does not hold its slot forever. One that the end of the program
+// cuts off stays in the queue.
+func ExampleRetrier_consumer() {
+	invoices := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 5 * time.Second,
+		Slots:          backoff.NewSlots(4),
+		MaxRetries:     10,
+		Policy: func() backoff.BackOff {
+			return backoff.NewExponentialBackOff(
+				backoff.WithInitialInterval(100*time.Microsecond), // the default is 500 ms
+				backoff.WithMaxElapsedTime(0),                     // no limit of time
+			)
+		},
+	}
+	attempts := 0
+	handle := func(_ context.Context, message string) error {
+		attempts++
+		if message == "poison" {
+			return errors.New("out of range")
+		}
+		return nil
+	}
+
+	consume := func(ctx context.Context, messages <-chan string) error {
+		for message := range messages {
+			err := invoices.Do(ctx, func(ctx context.Context) error { return handle(ctx, message) })
+			switch {
+			case err == nil:
+				fmt.Println("done:", message)
+			case ctx.Err() != nil:
+				return err // without an acknowledgment
+			default:
+				fmt.Println("dead letter:", message, "after", attempts, "attempts:", err)
+			}
+			attempts = 0 // acknowledge the message here
+		}
+		return nil
+	}
+
+	messages := make(chan string, 3)
+	messages <- "one"
+	messages <- "poison"
+	messages <- "two"
+	close(messages)
+	fmt.Println("error:", consume(context.Background(), messages))
+	// Output:
+	// done: one
+	// dead letter: poison after 11 attempts: out of range
+	// done: two
+	// error: <nil>
+}
+
+// A payment must not be sent twice. A copy of the Retrier makes one attempt, in the same slots.
+func ExampleRetrier_once() {
+	payments := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 10 * time.Second,
+		Slots:          backoff.NewSlots(5),
+	}
+	once := payments
+	once.MaxRetries = -1
+
+	calls := 0
+	err := once.Do(context.Background(), func(context.Context) error {
+		calls++
+		fmt.Println("slots in use:", payments.Slots.InUse())
+		return errors.New("connection reset")
+	})
+	fmt.Println(calls, "call:", err)
+	// Output:
+	// slots in use: 1
+	// 1 call: connection reset
+}
+
+// Notify logs each retry, with the number of the attempt that failed. Done logs the end of each call.
+func ExampleRetrier_notify() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{} // for the output only
+			}
+			return a
+		},
+	}))
+	users := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 2 * time.Second,
+		Slots:          backoff.NewSlots(20),
+		MaxRetries:     2,
+		Policy: func() backoff.BackOff {
+			return backoff.NewLinearBackOff(time.Millisecond) // the default waits for about 0.5 s first
+		},
+		Notify: func(ctx context.Context, attempt int, err error, wait time.Duration) {
+			logger.InfoContext(ctx, "trying again", "attempt", attempt, "err", err, "wait", wait)
+		},
+		Done: func(ctx context.Context, attempts int, err error) {
+			if err != nil {
+				logger.ErrorContext(ctx, "call failed", "attempts", attempts, "err", err)
+			}
+		},
+	}
+
+	_ = users.Do(context.Background(), func(context.Context) error { return errors.New("busy") })
+	// Output:
+	// level=INFO msg="trying again" attempt=1 err=busy wait=1ms
+	// level=INFO msg="trying again" attempt=2 err=busy wait=2ms
+	// level=ERROR msg="call failed" attempts=3 err=busy
+}
+
+// The only slot is in use, and the deadline leaves no time to wait for it and then make an attempt of 2 s. So
+// the call ends immediately, and a handler answers with a 503.
+func ExampleSlots() {
+	users := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 2 * time.Second,
+		Slots:          backoff.NewSlots(1),
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+
+	fetch := func(context.Context) error { return nil }
+	status := func(err error) int {
+		switch {
+		case err == nil:
+			return http.StatusOK
+		case errors.Is(err, backoff.ErrNoSlot):
+			return http.StatusServiceUnavailable // it was not called
+		}
+		return http.StatusBadGateway
+	}
+
+	fmt.Println(status(users.Do(ctx, fetch)))
+
+	err := users.Slots.Acquire(ctx, users.AttemptTimeout) // as another call does
+	if err != nil {
+		return
+	}
+	defer users.Slots.Release()
+	fmt.Println(status(users.Do(ctx, fetch)))
+	// Output:
+	// 200
+	// 503
+}
+
+// A download is read after the request, so it holds its slot by itself. It is not repeated.
+func ExampleSlots_Acquire() {
+	slots := backoff.NewSlots(20) // in a program, those of the Retrier for the same service
+
+	download := func(ctx context.Context) error {
+		err := slots.Acquire(ctx, 5*time.Second)
+		if err != nil {
+			return err
+		}
+		defer slots.Release()
+
+		fmt.Println("slots in use:", slots.InUse())
+		return nil
+	}
+	fmt.Println("error:", download(context.Background()))
+	fmt.Println("slots in use:", slots.InUse())
+	// Output:
+	// slots in use: 1
+	// error: <nil>
+	// slots in use: 0
+}
+
+// A policy holds the state of one loop. So a program without a Retrier makes a new one, with all its limits, for
+// each call. All calls share the budget.
+func Example_calls() {
+	var users backoff.Budget // for all calls to the service of users
+	newPolicy := func(ctx context.Context) backoff.BackOff {
+		policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
+		policy = backoff.WithBudget(policy, &users)
+		return backoff.WithContext(policy, ctx)
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, id := range []int{1, 2} {
+		name, err := backoff.RetryWithData(func() (string, error) {
+			if id != 1 {
+				return "", backoff.Permanent(errors.New("no such user"))
+			}
+			return "gopher", nil
+		}, newPolicy(ctx))
+		fmt.Printf("%q %v\n", name, err)
+	}
+	// Output:
+	// "gopher" <nil>
+	// "" no such user
 }
 
 // Retry calls a function until it succeeds.

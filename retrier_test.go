@@ -828,3 +828,39 @@ func requireOrder(t *testing.T, calls []stressCall) {
 	}
 	require.Equal(t, stressSlots, most)
 }
+
+// In a bubble of testing/synctest, time passes only while everybody waits. So a test asserts each wait, and takes
+// no time. The copy has the slots and the timeout of the service's own Retrier, and waits without jitter.
+func ExampleRetrier_bubble() {
+	users := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 2 * time.Second,
+		Slots:          backoff.NewSlots(20),
+	}
+
+	var t testing.T // go test passes one to a test
+	synctest.Test(&t, func(t *testing.T) {
+		var waits []time.Duration
+		users := users
+		users.MaxRetries = 3
+		users.Policy = func() backoff.BackOff {
+			return backoff.NewExponentialBackOff(backoff.WithJitter(backoff.NoJitter))
+		}
+		users.Notify = func(_ context.Context, _ int, _ error, wait time.Duration) {
+			waits = append(waits, wait)
+		}
+
+		start := time.Now()
+		err := users.Do(t.Context(), func(ctx context.Context) error {
+			<-ctx.Done() // the service does not answer
+			return ctx.Err()
+		})
+
+		want := []time.Duration{500 * time.Millisecond, 750 * time.Millisecond, 1125 * time.Millisecond}
+		if !slices.Equal(waits, want) {
+			t.Errorf("waits %v, want %v", waits, want)
+		}
+		fmt.Println(waits, err, "after", time.Since(start))
+	})
+	// Output:
+	// [500ms 750ms 1.125s] context deadline exceeded after 10.375s
+}
