@@ -402,6 +402,32 @@ func TestRetrierCopy(t *testing.T) {
 	})
 }
 
+// The same slots inside op, all of which are taken by the calls outside.
+func TestRetrierNested(t *testing.T) {
+	for name, test := range map[string]struct {
+		timeout, took time.Duration
+		canceled      bool
+	}{
+		"timeout":    {time.Minute, time.Second, false}, // the outer call tries again
+		"no timeout": {-1, time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer time.AfterFunc(time.Hour, cancel).Stop()
+				r := &backoff.Retrier{AttemptTimeout: test.timeout, Slots: backoff.NewSlots(1), Policy: every(time.Second)}
+				start := time.Now()
+				err := r.Do(ctx, func(ctx context.Context) error { return r.Do(ctx, unexpected) })
+				require.ErrorIs(t, err, backoff.ErrNoSlot)
+				require.Equal(t, test.canceled, errors.Is(err, context.Canceled))
+				require.Equal(t, test.took, time.Since(start))
+				require.Zero(t, r.Slots.InUse())
+				cancel()
+			})
+		})
+	}
+}
+
 // Of the attempt's context: when it ends, and its deadline.
 func TestRetrierAttempt(t *testing.T) {
 	for name, test := range map[string]struct {
