@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,108 +22,134 @@ const (
 )
 
 // An attempt is a request that is sent once. Its context lives until the response has ended and, over HTTP/2,
-// the request's body is written, which may be later.
+// the request's body is closed, which may be later.
 type attempt struct {
-	request  *http.Request
-	response *http.Response     // nil if there is none
-	timeout  time.Duration      // 0 if there is none
-	cancel   context.CancelFunc // ends the context
-	writing  atomic.Bool        // the request's body
-	ended    atomic.Bool        // the response
+	number   int
+	original *http.Request
+	request  *http.Request      // as it is sent
+	response *http.Response     // nil if there is none, or none any more
+	cancel   context.CancelFunc // ends the request's context
+
+	silence   silence
+	connected atomic.Bool // so bytes of the request may have been sent
+
+	mu      sync.Mutex
+	uploads []*upload // one, or more if net/http sends the request again by itself
+	open    *upload   // the last of them, until it is closed
+	ended   bool      // the response
+	major   int       // version of its protocol
 }
 
-func newAttempt(req *http.Request, body io.ReadCloser, timeout time.Duration) *attempt {
+func newAttempt(req *http.Request, body io.ReadCloser, number int, timeout time.Duration) *attempt {
 	ctx, cancel := context.WithCancel(req.Context())
-	a := &attempt{timeout: timeout, cancel: cancel}
-	if hasBody(req) {
-		ctx = httptrace.WithClientTrace(ctx, a.trace())
-	}
+	a := &attempt{number: number, original: req, cancel: cancel}
+	a.silence.start(timeout, cancel)
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn:      func(httptrace.GotConnInfo) { a.connected.Store(true) },
+		WroteRequest: func(httptrace.WroteRequestInfo) { a.silence.restart() },
+	})
 
 	a.request = req.WithContext(ctx)
 	a.request.Header = req.Header.Clone()
-	a.request.Body = body
+	url := *req.URL
+	a.request.URL = &url
+	if hasBody(req) {
+		a.request.Body = a.upload(body)
+		a.request.GetBody = a.getBody
+	}
 	return a
 }
 
-// trace returns hooks that know whether the request's body is being written. A wrapper of the body would know,
-// too, but net/http writes a body that it knows more cheaply.
-func (a *attempt) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { // again, if net/http sends the request again by itself
-			a.writing.Store(true)
-		},
-		WroteRequest: func(httptrace.WroteRequestInfo) {
-			a.writing.Store(false)
-			if a.ended.Load() {
-				a.cancel()
-			}
-		},
+// getBody is called if net/http sends the request again by itself.
+func (a *attempt) getBody() (io.ReadCloser, error) {
+	body, err := a.original.GetBody()
+	if err != nil {
+		return nil, err
 	}
+	return a.upload(body), nil
 }
 
 // send sends the request. If it returns nil, a.response has a body.
 func (a *attempt) send(base http.RoundTripper) error {
-	resp, late, err := a.roundTrip(base)
+	resp, err := base.RoundTrip(a.request)
+	late := a.silence.end()
 	switch {
-	case err == nil && resp == nil: // http.Client says the same
+	case err == nil && resp != nil:
+		a.accept(resp)
+	case err == nil && !late: // http.Client says the same
 		err = fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", base)
 		return backoff.Permanent(err)
-	case late:
-		a.cancel()
-		if err == nil && resp.Body != nil {
-			resp.Body.Close() // it can no longer be read
-		}
-		return os.ErrDeadlineExceeded
-	case err != nil:
-		return err
 	}
 
+	if late { // what came can no longer be read
+		a.discard()
+		return &timeoutError{a.silence.timeout, a.number}
+	}
+	return err
+}
+
+// accept makes resp the response of a.
+func (a *attempt) accept(resp *http.Response) {
 	a.response = resp
+	a.major = resp.ProtoMajor
 	if resp.Body == nil || resp.Body == http.NoBody { // http.Client accepts nil, too
 		resp.Body = http.NoBody
 		a.end() // not every caller closes what is not there
-		return nil
+		return
 	}
-	resp.Body = &body{resp.Body, a}
-	return nil
-}
-
-// roundTrip calls base, and reports whether it took longer than the timeout.
-func (a *attempt) roundTrip(base http.RoundTripper) (resp *http.Response, late bool, err error) {
-	if a.timeout == 0 {
-		resp, err = base.RoundTrip(a.request)
-		return resp, false, err
-	}
-	timer := time.AfterFunc(a.timeout, a.cancel)
-	resp, err = base.RoundTrip(a.request)
-	return resp, !timer.Stop(), err
+	resp.Body = &body{ReadCloser: resp.Body, attempt: a}
 }
 
 // end is called when the response has ended.
 func (a *attempt) end() {
-	a.ended.Store(true)
+	a.mu.Lock()
+	defer a.mu.Unlock()
 
-	// Over HTTP/1 the end of the response ends the writing, though net/http does not always say so.
-	if a.response.ProtoMajor < 2 || !a.writing.Load() {
+	// Over HTTP/1 the end of the response ends the writing of the request.
+	if a.major < 2 || a.open == nil {
 		a.cancel()
 		return
 	}
-	// Over HTTP/2 net/http goes on, and says nothing if it fails while it writes the header: hence a limit. An
-	// attempt that is never cut off has none; its context ends with its parent at the latest.
-	if a.timeout > 0 {
-		time.AfterFunc(a.timeout, a.cancel)
+	// Over HTTP/2 net/http goes on. The limit is for a server that does not receive what is left. An attempt
+	// that is never cut off has none; its context ends with its parent at the latest.
+	if !a.ended && a.silence.timeout > 0 {
+		time.AfterFunc(a.silence.timeout, a.cancel)
 	}
+	a.ended = true
 }
 
-// discard ends a. It reads what is left of the response's body, so that its connection can be used again.
+// discard ends a, within discardTime, whatever the response's body does. It reads what is left of the body, so that
+// its connection can be used again.
 func (a *attempt) discard() {
-	if a.response != nil {
-		defer a.response.Body.Close()
-		timer := time.AfterFunc(discardTime, a.cancel)
-		io.CopyN(io.Discard, a.response.Body, discardBytes)
-		timer.Stop()
+	defer a.cancel()
+	if a.response == nil {
+		return
 	}
+	body := a.response.Body
+	limit, stop := context.WithTimeout(a.original.Context(), discardTime)
+	defer stop()
+
+	within(limit, func() { io.CopyN(io.Discard, body, discardBytes) })
 	a.cancel() // before Close, which over HTTP/2 otherwise waits for a Read of the request's body
+	within(limit, func() { body.Close() })
+	a.response = nil
+}
+
+// within calls f, and returns when f does or ctx ends, whichever is first. A panic of f passes through.
+func within(ctx context.Context, f func()) {
+	done := make(chan any, 1)
+	go func() {
+		defer func() { done <- recover() }()
+		f()
+	}()
+
+	select {
+	case bug := <-done:
+		if bug != nil {
+			panic(bug)
+		}
+	case <-ctx.Done():
+	}
 }
 
 // A body is a response's body. A Read that fails or Close ends its attempt.
@@ -142,4 +169,51 @@ func (b *body) Read(p []byte) (int, error) {
 func (b *body) Close() error {
 	defer b.attempt.end()
 	return b.ReadCloser.Close()
+}
+
+// A silence ends an attempt that makes no progress for as long as its timeout. Zero is no limit.
+type silence struct {
+	timeout time.Duration
+	mu      sync.Mutex
+	timer   *time.Timer
+}
+
+func (s *silence) start(timeout time.Duration, cancel context.CancelFunc) {
+	s.timeout = timeout
+	if timeout > 0 {
+		s.timer = time.AfterFunc(timeout, cancel)
+	}
+}
+
+// restart begins the timeout again, unless it is over or the attempt has ended.
+func (s *silence) restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil && s.timer.Stop() {
+		s.timer.Reset(s.timeout)
+	}
+}
+
+// end ends the attempt's timeout, and reports whether it was over. It is called once.
+func (s *silence) end() (late bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.timer != nil && !s.timer.Stop()
+}
+
+// timeoutError is the error of an attempt that was silent for its timeout.
+type timeoutError struct {
+	timeout time.Duration
+	attempt int
+}
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("no response within %v, attempt %d", e.timeout, e.attempt)
+}
+
+func (e *timeoutError) Timeout() bool   { return true }
+func (e *timeoutError) Temporary() bool { return true }
+
+func (e *timeoutError) Is(target error) bool {
+	return target == os.ErrDeadlineExceeded || target == context.DeadlineExceeded
 }

@@ -69,7 +69,7 @@ func Example_post() {
 			Policy: func() backoff.BackOff {
 				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
 			},
-			Notify: func(_ *http.Request, err error, wait time.Duration) {
+			Notify: func(_ *http.Request, _ int, err error, wait time.Duration) {
 				fmt.Println("waiting", wait, "after", err)
 			},
 		},

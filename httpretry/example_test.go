@@ -137,7 +137,7 @@ func Example_log() {
 			Policy: func() backoff.BackOff {
 				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
 			},
-			Notify: func(req *http.Request, err error, wait time.Duration) {
+			Notify: func(req *http.Request, attempt int, err error, wait time.Duration) {
 				logger.WarnContext(req.Context(), "retry", "method", req.Method, "err", err, "wait", wait)
 			},
 			Done: func(req *http.Request, attempts int, err error) {

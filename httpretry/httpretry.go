@@ -100,6 +100,7 @@ import (
 	"cmp"
 	"errors"
 	"hash/maphash"
+	"io"
 	"net/http"
 	"net/url"
 	"sync"
@@ -129,13 +130,13 @@ type Transport struct {
 	// http.DefaultTransport, set its Base to the old value, or it would call itself.
 	//
 	// Base is called for each attempt, so it is the place for what each attempt needs anew, such as a
-	// signature. It receives the values of the request's context, and a copy of the header, which it may
-	// change. A counter among these values can tell it how often the request was sent before
+	// signature. It receives the values of the request's context, and a copy of the URL and the header,
+	// which it may change. A counter among these values can tell it how often the request was sent before
 	// (http.request.resend_count).
 	//
 	// Base must return when the request's context ends. A status 429 from it, or a failed dial (a
-	// [net.OpError] with Op "dial"), must mean that the server has done nothing with the request, since a
-	// POST is then sent again.
+	// [net.OpError] with Op "dial") without a connection before it ([httptrace.ClientTrace.GotConn]), must
+	// mean that the server has done nothing with the request, since a POST is then sent again.
 	//
 	// If Base is a Transport too, the attempts multiply: 5 × 5 by default, and AttemptTimeout limits
 	// five of them together with their waits. If Base calls an [http.Client], let its CheckRedirect
@@ -143,63 +144,90 @@ type Transport struct {
 	// also limits the reading of the response's body.
 	Base http.RoundTripper
 
-	// AttemptTimeout limits the time from the start of an attempt to its response's headers. Zero means
-	// 30 s, so that a GET whose answer takes 40 s is sent five times and fails. It must not be
-	// negative. After a timeout, the functions below receive [os.ErrDeadlineExceeded], and so does the
-	// caller in the end. (It does not match [context.DeadlineExceeded].)
+	// AttemptTimeout limits how long the server may be silent in an attempt: until the request is written,
+	// and from then until the response's headers are there. Each part of the request's body that is read to be
+	// sent begins it again, so a long upload is not cut off. Zero means 30 s: a GET whose answer takes 40 s
+	// is sent five times and fails. A negative value means no limit.
 	//
 	// It limits only the attempts of requests that are sent again after a timeout. A POST without an
 	// idempotency key may take as long as its context allows, its dial included: that is limited by the
 	// base's dialer ([http.DefaultTransport]'s to 30 s).
+	//
+	// The error of such an attempt matches [os.ErrDeadlineExceeded] and [context.DeadlineExceeded], has a
+	// method Timeout that returns true, and reads "no response within 2s, attempt 3".
 	//
 	// It does not limit the reading of the response's body; the request's context and the Timeout of an
 	// [http.Client] do. If a response over HTTP/2 ends before the request's body is sent, the rest of
 	// that body may take up to another AttemptTimeout.
 	AttemptTimeout time.Duration
 
-	// MaxRetryAfter is the longest wait that a server may ask for. A response that asks for more is
-	// returned immediately. Zero means one minute; it must not be negative.
-	MaxRetryAfter time.Duration
-
-	// Retryable reports whether to try again after an attempt that brought resp, or err if resp is nil. If
-	// no response came within AttemptTimeout, err is [os.ErrDeadlineExceeded]. Nil means the function
-	// [Retryable], which it can call.
+	// Slots limits the requests in progress, also those that are sent once. A request holds a slot from before
+	// its first attempt until RoundTrip returns, waits included, but not while its response's body is read.
+	// Nil means no limit.
 	//
-	// Retryable is called after each attempt at a GET, HEAD, OPTIONS, TRACE, PUT or DELETE, and at a
-	// request with an idempotency key. If it returns false, any response counts as a success for Budget
-	// and Done. After an attempt at another request, such as a POST, it is called only if the status is
-	// 429 or the dial failed. It is not called after an error that is returned whatever it says: the
-	// request's context has ended, or net/http refuses to send the request.
+	// A request waits for a slot only for as long as its deadline leaves it the whole AttemptTimeout; see
+	// [backoff.Slots.Acquire]. If it gets none, the error matches [backoff.ErrNoSlot].
+	//
+	// Base and the functions below must not send requests through the same Slots: they would wait for the
+	// slot that their own request holds.
+	Slots *backoff.Slots
+
+	// MaxRetries limits the retries of a request. Zero means 4, or as many as Policy allows if that is set;
+	// a negative value means none.
+	MaxRetries int
+
+	// Policy returns the waits of one request: a new policy each time. If Policy is nil or returns nil, that is
+	// a [backoff.ExponentialBackOff] with full jitter.
+	//
+	// For requests that can wait, set Slots, and let Policy return a policy without a limit of time.
+	Policy func() backoff.BackOff
+
+	// Retryable reports whether to try again after an attempt that brought resp, or err if resp is nil. Nil
+	// means the function [Retryable], which it can call.
+	//
+	// Retryable is called after each attempt at an idempotent request. If it returns false, any response
+	// counts as a success for Budget and Done. After an attempt at another request, such as a POST, it is
+	// called only if the status is 429 or the dial failed. It is not called after an error that is returned
+	// whatever it says: the request's context has ended, or net/http refuses to send the request.
 	//
 	// It may read the response's body if it puts one with the same content in its place; AttemptTimeout
 	// does not limit that reading.
 	Retryable func(req *http.Request, resp *http.Response, err error) bool
 
-	// Policy returns a policy for one request. Nil means at most 4 retries within 15 minutes, with full
-	// jitter.
+	// Idempotent reports whether req may be sent twice even if the server has done its work the first time.
+	// AttemptTimeout limits the attempts of these requests alone. Nil means the requests whose method is GET,
+	// HEAD, OPTIONS, TRACE, PUT or DELETE, and those with an Idempotency-Key or X-Idempotency-Key header that
+	// is not empty.
 	//
-	// A fresh budget pays for five retries. If Policy allows ten, the default budget ends them after five.
-	// For requests that can wait, let Policy return a policy without a limit of time, make few of them at
-	// once, and set Budget to &backoff.Budget{RetryCost: -1}, which refuses nothing.
-	Policy func() backoff.BackOff
+	// It is called once for each request that can be sent again. What net/http sends again by itself, after an
+	// idle connection has failed, it does not change.
+	Idempotent func(req *http.Request) bool
 
 	// Budget pays for the retries of all requests, to whatever host. Share it with other clients of the
 	// same service. If the policy has the same budget already, a retry is paid for once.
 	//
-	// Nil means a zero Budget for each host, that is for each scheme, name and port. The Transport
-	// remembers at least the last 5,000.
+	// Nil means no budget if there are Slots, and otherwise a zero Budget for each host, that is for each
+	// scheme, name and port. The Transport remembers at least the last 5,000.
 	//
 	// A fresh budget pays for five retries, whoever makes them. Then it refuses retries, and Done receives
 	// an error that matches [backoff.ErrBudgetExhausted], until requests succeed again.
+	// &backoff.Budget{RetryCost: -1} refuses nothing.
 	Budget *backoff.Budget
 
-	// Notify, if not nil, is called before the wait for each retry, with the reason for the retry.
-	Notify func(req *http.Request, err error, wait time.Duration)
+	// MaxRetryAfter is the longest wait that a server may ask for. A response that asks for more is
+	// returned immediately. Zero means one minute; with a negative value, each response that asks for a wait
+	// is returned.
+	MaxRetryAfter time.Duration
 
-	// Done, if not nil, is called at the end of each request, with the number of attempts, unless the
-	// request is never repeated (a body without GetBody, an Upgrade header). The error is nil if the last
-	// response is a success or an answer that asks for no retry, such as a 404. It matches
-	// [backoff.ErrBudgetExhausted] if the budget refused a retry, even if RoundTrip returns a response.
+	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which counts
+	// from 1, the reason for the retry, and the wait.
+	Notify func(req *http.Request, attempt int, err error, wait time.Duration)
+
+	// Done, if not nil, is called once at the end of each request, after its slot is released, with the number
+	// of attempts. The number is 0 if nothing was sent: there was no slot, or the request's context had
+	// ended. The error is nil if the last response is a success or an answer that asks for no retry, such as
+	// a 404. It matches [backoff.ErrBudgetExhausted] if the budget refused a retry, even if RoundTrip returns
+	// a response. If a function of the Transport panics, Done is not called.
 	Done func(req *http.Request, attempts int, err error)
 
 	hosts hosts
@@ -209,19 +237,14 @@ type Transport struct {
 // returns that, even if the budget refused a retry or a wait would have been too long. Otherwise it returns an
 // error that matches the last attempt's, and also [backoff.ErrBudgetExhausted] or [context.DeadlineExceeded] if
 // that was the reason to give up. If the request's context ends, during an attempt or a wait, the error matches
-// the context's.
+// the context's. If there was no slot in time, it matches [backoff.ErrNoSlot], and nothing was sent.
 //
 // The response's body must be closed, even if it is empty.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !repeatable(req) {
-		return t.base().RoundTrip(req)
-	}
-
-	c := &call{transport: t, request: req, idempotent: idempotent(req)}
+	c := &call{transport: t, request: req}
 	defer c.discard() // however the loop ends: a function of t's may panic
 
-	policy := backoff.WithBudget(answered{t.policy(), c}, t.budget(req.URL))
-	err := backoff.RetryNotify(c.once, backoff.WithContext(policy, req.Context()), c.notify)
+	err := c.run()
 	if t.Done != nil {
 		t.Done(req, c.attempts, err)
 	}
@@ -235,22 +258,15 @@ func (t *Transport) CloseIdleConnections() {
 
 func (t *Transport) base() http.RoundTripper { return cmp.Or(t.Base, http.DefaultTransport) }
 
-func (t *Transport) policy() backoff.BackOff {
-	if t.Policy == nil {
-		exponential := backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter))
-		return backoff.WithMaxRetries(exponential, defaultRetries)
-	}
-	if policy := t.Policy(); policy != nil {
-		return policy
-	}
-	return backoff.NewExponentialBackOff() // as everywhere in backoff
+func (t *Transport) attemptTimeout() time.Duration {
+	return cmp.Or(t.AttemptTimeout, defaultAttemptTimeout)
 }
 
-func (t *Transport) budget(service *url.URL) *backoff.Budget {
-	if t.Budget != nil {
-		return t.Budget
+func (t *Transport) idempotent(req *http.Request) bool {
+	if t.Idempotent != nil {
+		return t.Idempotent(req)
 	}
-	return t.hosts.budget(service)
+	return idempotent(req)
 }
 
 func (t *Transport) retryable(req *http.Request, resp *http.Response, err error) bool {
@@ -260,6 +276,32 @@ func (t *Transport) retryable(req *http.Request, resp *http.Response, err error)
 	return Retryable(resp, err)
 }
 
+// policy returns the policy of a request, with the limit of its retries.
+func (t *Transport) policy() backoff.BackOff {
+	var policy backoff.BackOff
+	if t.Policy != nil {
+		policy = t.Policy()
+	}
+
+	retries := t.MaxRetries
+	if policy == nil {
+		policy = backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter))
+		retries = cmp.Or(retries, defaultRetries)
+	}
+	if retries == 0 {
+		return policy
+	}
+	return backoff.WithMaxRetries(policy, uint64(max(0, retries)))
+}
+
+// budget returns the budget that pays for retries at service, or nil if there is none.
+func (t *Transport) budget(service *url.URL) *backoff.Budget {
+	if t.Budget != nil || t.Slots != nil {
+		return t.Budget
+	}
+	return t.hosts.budget(service)
+}
+
 // A call is a request with all its attempts.
 type call struct {
 	transport  *Transport
@@ -267,30 +309,77 @@ type call struct {
 	idempotent bool
 	attempts   int
 	waited     bool     // some wait was above zero
-	last       *attempt // nil before the first attempt, and during a wait
+	last       *attempt // nil before the first attempt
+}
+
+// run sends the request, once it has a slot, until the outcome is an answer or there must not be another attempt.
+func (c *call) run() error {
+	t, ctx := c.transport, c.request.Context()
+	if ctx.Err() != nil {
+		closeBody(c.request)
+		return backoff.Retry(ctx.Err, backoff.WithContext(&backoff.StopBackOff{}, ctx)) // it adds the cause
+	}
+	if err := t.Slots.Acquire(ctx, t.attemptTimeout()); err != nil {
+		closeBody(c.request)
+		return err
+	}
+	defer t.Slots.Release()
+
+	if !repeatable(c.request) {
+		return c.pass()
+	}
+	c.idempotent = t.idempotent(c.request)
+
+	var policy backoff.BackOff = answered{t.policy(), c}
+	if budget := t.budget(c.request.URL); budget != nil {
+		policy = backoff.WithBudget(policy, budget)
+	}
+	return backoff.RetryNotify(c.once, backoff.WithContext(policy, ctx), c.notify)
+}
+
+// pass leaves a request that cannot be sent again to the base as it is.
+func (c *call) pass() error {
+	c.attempts++
+	resp, err := c.transport.base().RoundTrip(c.request)
+	if err != nil || resp == nil {
+		return err
+	}
+	c.last = &attempt{original: c.request, response: resp, cancel: func() {}}
+	if Retryable(resp, nil) {
+		return statusError(resp)
+	}
+	return nil
 }
 
 // once makes an attempt. It returns nil if the outcome is an answer, and otherwise an error for the loop.
 func (c *call) once() error {
-	again := c.attempts > 0
-	if again && canceled(c.request) {
-		return backoff.Permanent(errors.New("request canceled before a retry"))
+	if canceled(c.request) {
+		if c.attempts == 0 {
+			closeBody(c.request)
+		}
+		return backoff.Permanent(errors.New("request canceled before an attempt"))
 	}
 
-	body := c.request.Body
-	if again && hasBody(c.request) {
-		var err error
-		if body, err = c.request.GetBody(); err != nil {
-			return backoff.Permanent(err)
-		}
+	body, err := c.body()
+	if err != nil {
+		return backoff.Permanent(err)
 	}
 
 	c.attempts++
-	c.last = newAttempt(c.request, body, c.timeout())
+	c.last = newAttempt(c.request, body, c.attempts, c.timeout())
 	if err := c.last.send(c.transport.base()); err != nil {
 		return c.checkError(err)
 	}
 	return c.checkResponse(c.last.response)
+}
+
+// body returns the request's body for the next attempt.
+func (c *call) body() (io.ReadCloser, error) {
+	if c.last == nil || !hasBody(c.request) {
+		return c.request.Body, nil
+	}
+	c.last.endUploads()
+	return c.request.GetBody()
 }
 
 // timeout returns the time limit of an attempt, or 0 if there is none.
@@ -298,7 +387,7 @@ func (c *call) timeout() time.Duration {
 	if !c.idempotent {
 		return 0 // it would not be sent again
 	}
-	return cmp.Or(c.transport.AttemptTimeout, defaultAttemptTimeout)
+	return max(0, c.transport.attemptTimeout())
 }
 
 // checkError returns err, marked as permanent if there must not be another attempt after it.
@@ -307,7 +396,8 @@ func (c *call) checkError(err error) error {
 		return err // the loop ends, and says why
 	}
 
-	mayRepeat := c.idempotent || dialFailed(err)
+	notSent := dialFailed(err) && !c.last.connected.Load()
+	mayRepeat := c.idempotent || notSent
 	hopeless := invalidRequest(err) || canceled(c.request)
 	if !mayRepeat || hopeless || !c.transport.retryable(c.request, nil, err) {
 		return backoff.Permanent(err)
@@ -330,7 +420,7 @@ func (c *call) checkResponse(resp *http.Response) error {
 		return nil
 	}
 	wait := retryAfter(resp.Header)
-	if wait > cmp.Or(c.transport.MaxRetryAfter, defaultMaxRetryAfter) {
+	if wait > max(0, cmp.Or(c.transport.MaxRetryAfter, defaultMaxRetryAfter)) {
 		return backoff.Permanent(statusError(resp))
 	}
 	return backoff.RetryAfter(statusError(resp), wait)
@@ -341,7 +431,7 @@ func (c *call) notify(err error, wait time.Duration) {
 	c.waited = c.waited || wait > 0
 	c.discard()
 	if c.transport.Notify != nil {
-		c.transport.Notify(c.request, err, wait)
+		c.transport.Notify(c.request, c.attempts, err, wait)
 	}
 }
 
@@ -350,7 +440,6 @@ func (c *call) discard() {
 	if c.last != nil {
 		c.last.discard()
 	}
-	c.last = nil
 }
 
 // result returns what the call ends with, if the loop has ended with err.

@@ -151,7 +151,7 @@ func TestRepeatable(t *testing.T) {
 
 		{"key", "POST", "body", key, 4, 4},
 		{"key, PATCH", "PATCH", "body", key, 4, 4},
-		{"key, empty", "POST", "body", func(r *http.Request) { r.Header.Set("Idempotency-Key", "") }, 4, 4},
+		{"key, empty", "POST", "body", func(r *http.Request) { r.Header.Set("Idempotency-Key", "") }, 1, 4},
 		{"key, no value", "POST", "body", func(r *http.Request) { r.Header["Idempotency-Key"] = []string{} }, 4, 4},
 		{"key, nil", "POST", "body", func(r *http.Request) { r.Header["Idempotency-Key"] = nil }, 4, 4},
 		{"X key", "POST", "body", func(r *http.Request) { r.Header.Set("X-Idempotency-Key", "1") }, 4, 4},
@@ -486,7 +486,7 @@ func TestRetryAfter(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var waits []time.Duration
-			transport := &httpretry.Transport{Notify: func(_ *http.Request, _ error, wait time.Duration) {
+			transport := &httpretry.Transport{Notify: func(_ *http.Request, _ int, _ error, wait time.Duration) {
 				waits = append(waits, wait)
 				cancel() // the wait is seen, and need not be waited for
 			}}
@@ -929,7 +929,7 @@ func TestBareResponse(t *testing.T) {
 			return &http.Response{StatusCode: test.code, Status: test.status, Header: http.Header{"X-Should-Retry": {"true"}}}, nil
 		})
 		var reasons []string
-		client := http.Client{Transport: &httpretry.Transport{Policy: threeRetries, Base: base, Notify: func(_ *http.Request, err error, _ time.Duration) {
+		client := http.Client{Transport: &httpretry.Transport{Policy: threeRetries, Base: base, Notify: func(_ *http.Request, _ int, err error, _ time.Duration) {
 			reasons = append(reasons, err.Error())
 		}}}
 		response, err := client.Do(newRequest(t, "GET", "http://localhost", ""))
@@ -977,7 +977,7 @@ func TestCancelChannel(t *testing.T) {
 			attempts++
 			return http.DefaultTransport.RoundTrip(r)
 		})
-		transport := httpretry.Transport{Base: base, Policy: threeRetries, Notify: func(*http.Request, error, time.Duration) {
+		transport := httpretry.Transport{Base: base, Policy: threeRetries, Notify: func(*http.Request, int, error, time.Duration) {
 			retries++
 			close(cancel)
 		}}

@@ -13,7 +13,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"os"
 	"runtime"
 	"strings"
@@ -120,7 +119,7 @@ func TestPanic(t *testing.T) {
 			"GetBody":   {&httpretry.Transport{Base: base, Policy: threeRetries}, getBody, true},
 			"Retryable": {&httpretry.Transport{Base: base, Retryable: func(*http.Request, *http.Response, error) bool { bug(); return true }}, nil, true},
 			"Policy":    {&httpretry.Transport{Base: base, Policy: func() backoff.BackOff { return backoff.WithRetryIf(nil, func(error) bool { bug(); return true }) }}, nil, true},
-			"Notify":    {&httpretry.Transport{Base: base, Notify: func(*http.Request, error, time.Duration) { bug() }}, nil, true},
+			"Notify":    {&httpretry.Transport{Base: base, Notify: func(*http.Request, int, error, time.Duration) { bug() }}, nil, true},
 			"Done":      {&httpretry.Transport{Base: base, Policy: stop, Done: func(*http.Request, int, error) { bug() }}, nil, true},
 		} {
 			parent, contexts := parents()
@@ -382,33 +381,36 @@ func TestEarlyResponsePost(t *testing.T) {
 	})
 }
 
-// What a base says about writing counts over HTTP/2 alone, and no longer than AttemptTimeout.
+// Over HTTP/2 alone, a request's body that is not closed yet keeps its attempt's context, and no longer than
+// AttemptTimeout.
 func TestAttemptContext(t *testing.T) {
 	for _, test := range []struct {
-		name         string
-		major, tries int  // of the base
-		read         bool // or else closed
-		lives        bool // after the response
+		name  string
+		major int
+		tries int  // of the base
+		read  bool // the response's body, or else closed
+		lives bool // after the response
 	}{
 		{"HTTP/1", 1, 1, false, false},
 		{"HTTP/1, read", 1, 1, true, false},
 		{"HTTP/2", 2, 1, false, true},
 		{"HTTP/2, read", 2, 1, true, true},
 		{"HTTP/2, sent twice by the base", 2, 2, false, true},
-		{"HTTP/2, no trace", 2, 0, false, false},
+		{"HTTP/2, sent before", 2, 0, false, false},
 	} {
 		for _, written := range []bool{true, false} {
 			for _, answer := range []io.ReadCloser{http.NoBody, io.NopCloser(strings.NewReader("answer"))} {
 				synctest.Test(t, func(t *testing.T) {
-					var trace *httptrace.ClientTrace
 					var attempt context.Context
+					var body io.ReadCloser
 					transport := httpretry.Transport{Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-						attempt, trace = r.Context(), httptrace.ContextClientTrace(r.Context())
-						for try := range test.tries {
-							if try > 0 {
-								trace.WroteRequest(httptrace.WroteRequestInfo{Err: io.ErrClosedPipe})
-							}
-							trace.GotConn(httptrace.GotConnInfo{})
+						attempt, body = r.Context(), r.Body
+						for range test.tries - 1 {
+							require.NoError(t, body.Close())
+							body, _ = r.GetBody()
+						}
+						if test.tries == 0 {
+							require.NoError(t, body.Close())
 						}
 						return &http.Response{StatusCode: 200, ProtoMajor: test.major, Body: answer}, nil
 					})}
@@ -422,7 +424,7 @@ func TestAttemptContext(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, test.lives, attempt.Err() == nil, test.name)
 					if written {
-						trace.WroteRequest(httptrace.WroteRequestInfo{})
+						require.NoError(t, body.Close())
 					} else {
 						time.Sleep(30 * time.Second)
 						synctest.Wait()

@@ -42,13 +42,24 @@ func idempotent(req *http.Request) bool {
 	case "", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
 		return true
 	}
-	// As for net/http, it is the key that counts: an empty list of values is a mark that is not sent.
-	_, key := req.Header["Idempotency-Key"]
-	_, xKey := req.Header["X-Idempotency-Key"]
-	return key || xKey
+	return hasKey(req, "Idempotency-Key") || hasKey(req, "X-Idempotency-Key")
+}
+
+// hasKey reports whether the header of req has a key. As for net/http, an empty list of values is a mark that is
+// not sent. An empty value is no key.
+func hasKey(req *http.Request, name string) bool {
+	values, ok := req.Header[name]
+	return ok && (len(values) == 0 || values[0] != "")
 }
 
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
+
+// closeBody is for a request that is not sent.
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		req.Body.Close()
+	}
+}
 
 // canceled reports whether the Cancel channel of req is closed.
 func canceled(req *http.Request) bool {
@@ -80,7 +91,22 @@ func permanent(err error) bool {
 	case errors.As(err, new(*net.AddrError)): // an invalid port
 		return true
 	}
-	return errors.Is(err, http.ErrSchemeMismatch)
+	return errors.Is(err, http.ErrSchemeMismatch) || refused(err)
+}
+
+// refused reports whether err says that a proxy or an OAuth server refuses to serve the client. These errors have
+// no type, or none of the standard library's. That of a proxy is the text of its status 403 or 407.
+func refused(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		text := err.Error()
+		switch {
+		case text == http.StatusText(http.StatusForbidden), text == http.StatusText(http.StatusProxyAuthRequired):
+			return true
+		case strings.HasPrefix(text, "oauth2: ") && strings.Contains(text, "invalid_grant"):
+			return true
+		}
+	}
+	return false
 }
 
 // temporary reports whether a TLS alert tells of a fault that passes, in the server or on the way.
@@ -124,14 +150,26 @@ func invalidRequest(err error) bool {
 
 // retryAfter returns the wait that a response's header asks for, or 0.
 func retryAfter(header http.Header) time.Duration {
-	ms, _ := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64) // +Inf if out of range
-	if ms > 0 {
-		return time.Duration(min(ms*float64(time.Millisecond), 1<<62))
+	if wait := number(header.Get("Retry-After-Ms"), time.Millisecond); wait > 0 {
+		return wait
 	}
 
+	value := header.Get("Retry-After")
 	date, _ := http.ParseTime(header.Get("Date")) // a date in Retry-After is by the server's clock, too
-	wait, _ := backoff.ParseRetryAfter(header.Get("Retry-After"), cmp.Or(date, time.Now()))
+	wait, ok := backoff.ParseRetryAfter(value, cmp.Or(date, time.Now()))
+	if !ok {
+		wait = number(value, time.Second) // with a fraction
+	}
 	return wait
+}
+
+// number returns the duration of which value is the number of units, or 0 if it is none above zero.
+func number(value string, unit time.Duration) time.Duration {
+	n, _ := strconv.ParseFloat(value, 64) // +Inf if out of range
+	if n > 0 {
+		return time.Duration(min(n*float64(unit), 1<<62))
+	}
+	return 0
 }
 
 // statusError returns an error with the status of resp.

@@ -1,0 +1,78 @@
+package httpretry
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+)
+
+// An upload is a request's body that an attempt sends. Each Read that brings bytes is progress. net/http may read
+// and close it even after RoundTrip has returned.
+type upload struct {
+	io.ReadCloser
+	attempt *attempt
+	turn    chan struct{} // holds one token, which Read takes for as long as it reads
+}
+
+// upload returns body as a sends it.
+func (a *attempt) upload(body io.ReadCloser) *upload {
+	u := &upload{ReadCloser: body, attempt: a, turn: make(chan struct{}, 1)}
+	u.turn <- struct{}{}
+
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.uploads = append(a.uploads, u)
+	a.open = u
+	return u
+}
+
+// endUploads lets no Read of the request's body begin any more, and waits for one that has begun, but not for longer
+// than discardTime: the next body may be the same reader, sought back to its start.
+func (a *attempt) endUploads() {
+	limit, stop := context.WithTimeout(a.original.Context(), discardTime)
+	defer stop()
+
+	a.mu.Lock()
+	uploads := slices.Clone(a.uploads)
+	a.mu.Unlock()
+	for _, u := range uploads {
+		select {
+		case <-u.turn:
+		case <-limit.Done():
+		}
+	}
+}
+
+func (u *upload) Read(p []byte) (int, error) {
+	select {
+	case <-u.turn:
+	default:
+		return 0, http.ErrBodyReadAfterClose
+	}
+	defer func() { u.turn <- struct{}{} }()
+
+	n, err := u.ReadCloser.Read(p)
+	if n > 0 {
+		u.attempt.silence.restart()
+	}
+	return n, err
+}
+
+func (u *upload) Close() error {
+	defer u.attempt.closed(u)
+	return u.ReadCloser.Close()
+}
+
+// closed is called when u is closed.
+func (a *attempt) closed(u *upload) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.open != u {
+		return
+	}
+	a.open = nil
+	if a.ended {
+		a.cancel()
+	}
+}
