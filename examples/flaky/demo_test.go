@@ -74,7 +74,7 @@ func same(h http.Handler) http.Handler {
 
 var seconds = regexp.MustCompile(` *\d+\.\d+s`)
 
-// The output is that in testdata, which the README quotes, but for the times. To renew it, run
+// The output is that in testdata, but for the times. To renew it, run
 // go run ./examples/flaky >examples/flaky/testdata/output.txt
 func TestOutput(t *testing.T) {
 	var stdout bytes.Buffer

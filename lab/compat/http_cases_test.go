@@ -153,7 +153,7 @@ func (c httpCase) start(t *testing.T) *httpOutcome {
 		Base:   server,
 		Budget: &backoff.Budget{RetryCost: -1},
 		Policy: c.policyOrConstant,
-		Notify: func(_ *http.Request, _ error, wait time.Duration) {
+		Notify: func(_ *http.Request, _ int, _ error, wait time.Duration) {
 			server.locked(func() { o.waits = append(o.waits, wait) })
 		},
 		Done: func(_ *http.Request, _ int, err error) {

@@ -98,9 +98,9 @@ var pesterAlone = []httpCase{
 		},
 		setup: func(transport *httpretry.Transport) {
 			notify := transport.Notify
-			transport.Notify = func(req *http.Request, err error, wait time.Duration) {
+			transport.Notify = func(req *http.Request, attempt int, err error, wait time.Duration) {
 				if req.Context().Value(valueKey{}) == "value" {
-					notify(req, err, wait)
+					notify(req, attempt, err, wait)
 				}
 			}
 		},

@@ -39,7 +39,7 @@ func outcome(attempts int, err error) string {
 func instrument(transport *httpretry.Transport, log *slog.Logger, meter metric.Meter) error {
 	operations, err1 := meter.Int64Counter("retry.operations", metric.WithUnit("{operation}"))
 	attempts, err2 := meter.Int64Counter("retry.attempts", metric.WithUnit("{attempt}"))
-	transport.Notify = func(r *http.Request, err error, wait time.Duration) {
+	transport.Notify = func(r *http.Request, _ int, err error, wait time.Duration) {
 		log.WarnContext(r.Context(), "retry", "http.request.method", r.Method, "url.path", r.URL.Path,
 			"exception.message", err, "retry.wait", wait)
 	}
