@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,7 +25,7 @@ func Example() {
 	var db *sql.DB // as sql.Open returns it
 	ctx := context.Background()
 	var left int
-	err := sqlretry.Do(ctx, db, sqlretry.Options{}, func(tx *sql.Tx) error {
+	err := sqlretry.Do(ctx, db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "UPDATE account SET amount = amount + 30 WHERE name = 'Bob'"); err != nil {
 			return err
 		}
@@ -89,7 +91,7 @@ func (c *conn) Commit() error {
 	return c.database.commit
 }
 
-func enter(tx *sql.Tx) error {
+func enter(_ context.Context, tx *sql.Tx) error {
 	_, err := tx.Exec("entry")
 	return err
 }
@@ -101,6 +103,12 @@ type stateError string
 
 func (e stateError) Error() string    { return "SQLSTATE " + string(e) }
 func (e stateError) SQLState() string { return string(e) }
+
+// closedError is an error as pgx has it for a connection that it finds closed.
+type closedError bool
+
+func (e closedError) Error() string     { return "conn closed" }
+func (e closedError) SafeToRetry() bool { return bool(e) }
 
 // codeError is an error as the SQLite driver has them, or an application's, with codes of its own.
 type codeError struct {
@@ -114,7 +122,7 @@ func (e *codeError) Code() int        { return e.code }
 func (e *codeError) SQLState() string { return fmt.Sprint(e.code) }
 func (e *codeError) Unwrap() []error  { return e.errs }
 
-func TestRepeatable(t *testing.T) {
+func TestRetryable(t *testing.T) {
 	busy := &codeError{5, "database is locked (5) (SQLITE_BUSY)", nil}
 	locked := &codeError{6, "database table is locked (6)", nil}
 	fromLoop := func(err error) error { // the error of a loop within a transaction, which does not unwrap
@@ -130,7 +138,11 @@ func TestRepeatable(t *testing.T) {
 		{&codeError{500, "pay", []error{stateError("40001")}}, true},
 		{errors.Join(&codeError{500, "pay", nil}, fmt.Errorf("b: %w", stateError("40P01"))), true},
 		{stateError("40003"), false}, // statement completion unknown
-		{stateError("08006"), false}, // connection failure
+		{stateError("08006"), true},  // connection failure
+		{stateError("57P01"), true},  // administrator's shutdown
+		{fmt.Errorf("pay: %w", stateError("57P03")), true},
+		{stateError("57014"), false}, // statement cancelled
+		{stateError("08"), false},
 		{stateError("23505"), false}, // unique violation
 		{stateError(""), false},
 
@@ -151,11 +163,16 @@ func TestRepeatable(t *testing.T) {
 		{fromLoop(busy), true},
 		{fromLoop(stateError("23505")), false},
 
-		{driver.ErrBadConn, false},
+		{fmt.Errorf("pay: %w", driver.ErrBadConn), true},
+		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, true},
+		{&net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}, false},
+		{closedError(true), true},
+		{closedError(false), false},
+		{io.ErrUnexpectedEOF, false}, // it may be the application's
 		{context.DeadlineExceeded, false},
 		{nil, false},
 	} {
-		require.Equal(t, test.want, sqlretry.Repeatable(test.err), "%#v", test.err)
+		require.Equal(t, test.want, sqlretry.Retryable(test.err), "%#v", test.err)
 	}
 }
 
@@ -168,16 +185,16 @@ func TestSQLiteCodes(t *testing.T) {
 			text = fmt.Sprintf("database table is locked: database schema is locked: main (%d)", code)
 		}
 		want := slices.Contains([]int{5, 261, 517, 773, 6, 262, 518}, code)
-		require.Equal(t, want, sqlretry.Repeatable(&codeError{code, text, nil}), text)
-		require.False(t, sqlretry.Repeatable(&codeError{code, "code " + fmt.Sprint(code), nil}))
+		require.Equal(t, want, sqlretry.Retryable(&codeError{code, text, nil}), text)
+		require.False(t, sqlretry.Retryable(&codeError{code, "code " + fmt.Sprint(code), nil}))
 	}
 }
 
-// Without Options.Repeatable any other error is returned immediately, that of BeginTx too.
+// Without Options.Retryable any other error is returned immediately, that of BeginTx too.
 func TestZeroOptions(t *testing.T) {
 	db := open(t, new(database))
 	errRule := errors.New("a rule of the business")
-	f := func(*sql.Tx) error { return errRule }
+	f := func(context.Context, *sql.Tx) error { return errRule }
 	require.Equal(t, errRule, sqlretry.Do(context.Background(), db, sqlretry.Options{}, f))
 	require.NoError(t, db.Close())
 	require.EqualError(t, sqlretry.Do(context.Background(), db, sqlretry.Options{}, f), "sql: database is closed")
@@ -199,18 +216,19 @@ func TestErrors(t *testing.T) {
 		{"other", errRule, 9, errRule, 1},
 		{"unique violation", stateError("23505"), 9, stateError("23505"), 1},
 		{"permanent", backoff.Permanent(stateError("40001")), 9, stateError("40001"), 1},
+		{"connection lost", driver.ErrBadConn, 2, nil, 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := new(database)
 			var calls, retries int
 			err := sqlretry.Do(context.Background(), open(t, d), sqlretry.Options{
-				Tx:         &sql.TxOptions{Isolation: sql.LevelSerializable},
-				Policy:     threeRetries,
-				Repeatable: func(err error) bool { return err == errNamed },
-				Notify:     func(error, time.Duration) { retries++ },
-			}, func(tx *sql.Tx) error {
+				Tx:        &sql.TxOptions{Isolation: sql.LevelSerializable},
+				Policy:    threeRetries,
+				Retryable: func(err error) bool { return err == errNamed || sqlretry.Retryable(err) },
+				Notify:    func(context.Context, int, error, time.Duration) { retries++ },
+			}, func(ctx context.Context, tx *sql.Tx) error {
 				calls++
-				require.NoError(t, enter(tx))
+				require.NoError(t, enter(ctx, tx))
 				if calls <= test.failures {
 					return test.err
 				}
@@ -229,8 +247,8 @@ func TestPanic(t *testing.T) {
 	d := new(database)
 	db := open(t, d)
 	require.PanicsWithValue(t, "bug", func() {
-		sqlretry.Do(context.Background(), db, sqlretry.Options{}, func(tx *sql.Tx) error {
-			require.NoError(t, enter(tx))
+		sqlretry.Do(context.Background(), db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
+			require.NoError(t, enter(ctx, tx))
 			panic("bug")
 		})
 	})
@@ -243,9 +261,9 @@ func TestContext(t *testing.T) {
 	db := open(t, d)
 	ctx, cancel := context.WithCancel(context.Background())
 	calls := 0
-	err := sqlretry.Do(ctx, db, sqlretry.Options{}, func(tx *sql.Tx) error {
+	err := sqlretry.Do(ctx, db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
 		calls++
-		require.NoError(t, enter(tx))
+		require.NoError(t, enter(ctx, tx))
 		cancel()
 		return stateError("40001")
 	})
@@ -254,8 +272,8 @@ func TestContext(t *testing.T) {
 	require.Equal(t, 1, calls)
 
 	ctx, cancel = context.WithCancel(context.Background())
-	err = sqlretry.Do(ctx, db, sqlretry.Options{}, func(tx *sql.Tx) error {
-		require.NoError(t, enter(tx))
+	err = sqlretry.Do(ctx, db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
+		require.NoError(t, enter(ctx, tx))
 		cancel()
 		return nil // and Commit finds that the context has ended
 	})
@@ -276,17 +294,19 @@ func TestUnknownCommit(t *testing.T) {
 		{"end of file", io.ErrUnexpectedEOF, false, 1},
 		{"completion unknown", stateError("40003"), false, 1},
 		{"bad connection, rolled back", driver.ErrBadConn, true, 1},
+		{"shutdown", stateError("57P01"), true, 1},
+		{"connection failure", stateError("08006"), false, 1},
 		{"serialization failure", stateError("40001"), true, 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := &database{commit: test.err, rollback: test.rollback}
 			calls := 0
 			err := sqlretry.Do(context.Background(), open(t, d), sqlretry.Options{
-				Policy:     threeRetries,
-				Repeatable: func(error) bool { return true },
-			}, func(tx *sql.Tx) error {
+				Policy:    threeRetries,
+				Retryable: func(error) bool { return true },
+			}, func(ctx context.Context, tx *sql.Tx) error {
 				calls++
-				return enter(tx)
+				return enter(ctx, tx)
 			})
 			require.ErrorIs(t, err, test.err)
 			require.Equal(t, test.calls, calls)
@@ -302,11 +322,11 @@ func TestCommitContext(t *testing.T) {
 		d := &database{during: cancel, commit: context.Canceled, rollback: rollback} // as pgx returns it
 		calls := 0
 		err := sqlretry.Do(ctx, open(t, d), sqlretry.Options{
-			Policy:     threeRetries,
-			Repeatable: func(error) bool { return true },
-		}, func(tx *sql.Tx) error {
+			Policy:    threeRetries,
+			Retryable: func(error) bool { return true },
+		}, func(ctx context.Context, tx *sql.Tx) error {
 			calls++
-			return enter(tx)
+			return enter(ctx, tx)
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, 1, calls)

@@ -23,17 +23,17 @@ type sqlCase struct {
 	name    string
 	differs string // why, in a few words; empty if sqlretry does what the peer does
 
-	retries    uint64 // at most, without waits; 0 means the default policy
-	failing    int    // how many transactions fail, at the steps below; the others succeed
-	begin      error
-	statement  error
-	commit     error
-	done       bool // the Commit that fails takes effect
-	rollback   error
-	swallowed  bool // by the function, which returns nil
-	panics     bool // the function, after its statement
-	canceled   bool // the context, before the call
-	repeatable func(error) bool
+	retries   uint64 // at most, without waits; 0 means the default policy
+	failing   int    // how many transactions fail, at the steps below; the others succeed
+	begin     error
+	statement error
+	commit    error
+	done      bool // the Commit that fails takes effect
+	rollback  error
+	swallowed bool // by the function, which returns nil
+	panics    bool // the function, after its statement
+	canceled  bool // the context, before the call
+	retryable func(error) bool
 
 	calls     int // of the function
 	committed int // transactions that took effect
@@ -120,13 +120,13 @@ var sqlCases = []sqlCase{
 		retries: 3, failing: 2, statement: errUnique, calls: 1, err: errUnique,
 	},
 	{
-		name: "ExecuteTx, CR000", differs: "no server sends it today; Options.Repeatable can name it",
+		name: "ExecuteTx, CR000", differs: "no server sends it today; Options.Retryable can name it",
 		retries: 3, failing: 2, statement: stateError("CR000"), calls: 1, err: stateError("CR000"),
 	},
 	{
-		name:    "ExecuteTx, CR000 named by Options.Repeatable",
+		name:    "ExecuteTx, CR000 named by Options.Retryable",
 		retries: 3, failing: 2, statement: stateError("CR000"), calls: 3, committed: 1,
-		repeatable: func(err error) bool { return errors.Is(err, stateError("CR000")) },
+		retryable: func(err error) bool { return errors.Is(err, stateError("CR000")) },
 	},
 	{
 		name:    "ExecuteTx, a swallowed 40001",
@@ -147,9 +147,9 @@ var sqlCases = []sqlCase{
 		retries: 3, failing: 1, commit: errLost, done: true, calls: 1, committed: 1, err: errLost,
 	},
 	{
-		name:    "AmbiguousCommitError, done, and Repeatable says yes",
+		name:    "AmbiguousCommitError, done, and Retryable says yes",
 		retries: 3, failing: 1, commit: driver.ErrBadConn, done: true, calls: 1, committed: 1, err: driver.ErrBadConn,
-		repeatable: func(error) bool { return true },
+		retryable: func(error) bool { return true },
 	},
 	{
 		name: "TxnRestartError", differs: "the next transaction begins afresh, whatever became of the rollback",
@@ -172,14 +172,14 @@ func (c sqlCase) run(t *testing.T) {
 		cancel()
 	}
 
-	o := sqlretry.Options{Repeatable: c.repeatable}
+	o := sqlretry.Options{Retryable: c.retryable}
 	if c.retries > 0 {
 		o.Policy = func() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, c.retries) }
 	}
 	calls := 0
 	start := time.Now()
 	panicked, err := recovered(func() error {
-		return sqlretry.Do(ctx, db, o, func(tx *sql.Tx) error {
+		return sqlretry.Do(ctx, db, o, func(_ context.Context, tx *sql.Tx) error {
 			calls++
 			_, err := tx.ExecContext(ctx, "UPDATE account SET amount = amount + 1")
 			if c.panics {

@@ -59,7 +59,7 @@ func testExecuteCtx(t *testing.T, config *pgx.ConnConfig) {
 			}
 
 			o := sqlretry.Options{Policy: retries(test.retries)}
-			err := sqlretry.Do(ctx, db, o, func(tx *sql.Tx) error {
+			err := sqlretry.Do(ctx, db, o, func(_ context.Context, tx *sql.Tx) error {
 				_, err := tx.ExecContext(ctx, statement, test.args...)
 				return err
 			})
@@ -104,7 +104,7 @@ func testExecuteTx(t *testing.T, config *pgx.ConnConfig) {
 	var group sync.WaitGroup
 	for i := range errs {
 		group.Go(func() {
-			errs[i] = sqlretry.Do(t.Context(), db, serializable(&s), func(tx *sql.Tx) error {
+			errs[i] = sqlretry.Do(t.Context(), db, serializable(&s), func(_ context.Context, tx *sql.Tx) error {
 				calls[i]++
 				first, second, err := balances(tx)
 				if err != nil {
@@ -163,7 +163,7 @@ func testSwallowed(t *testing.T, config *pgx.ConnConfig) {
 	var swallowed error
 	calls := 0
 
-	err := sqlretry.Do(t.Context(), db, serializable(&s), func(tx *sql.Tx) error {
+	err := sqlretry.Do(t.Context(), db, serializable(&s), func(_ context.Context, tx *sql.Tx) error {
 		calls++
 		if _, _, err := balances(tx); err != nil {
 			return err
@@ -173,7 +173,7 @@ func testSwallowed(t *testing.T, config *pgx.ConnConfig) {
 		return nil
 	})
 
-	require.True(t, sqlretry.Repeatable(swallowed), "%v", swallowed)
+	require.True(t, sqlretry.Retryable(swallowed), "%v", swallowed)
 	require.Error(t, err)
 	t.Log(err)
 	require.Equal(t, 1, calls)
@@ -189,7 +189,7 @@ func testPanic(t *testing.T, config *pgx.ConnConfig) {
 	calls := 0
 
 	require.PanicsWithValue(t, "bug", func() {
-		sqlretry.Do(t.Context(), db, serializable(&s), func(tx *sql.Tx) error {
+		sqlretry.Do(t.Context(), db, serializable(&s), func(_ context.Context, tx *sql.Tx) error {
 			calls++
 			require.NoError(t, move(tx, 50))
 			panic("bug")

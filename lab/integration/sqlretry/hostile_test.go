@@ -34,11 +34,12 @@ var errPanic = errors.New("panic")
 // of the business, by panics, and by what disturb does, which is called again and again. With -v it
 // prints the counts. cuts says that disturb ends connections, so that transactions fail.
 func testHostile(t *testing.T, open func() *sql.DB, cuts bool, disturb func()) {
-	const writers = 8
+	const writers, places = 8, 5
+	slots := backoff.NewSlots(places)
 	check := open()
 	execute(t, check, "CREATE UNIQUE INDEX once ON ledger (writer, turn)")
 	var transactions, calls, retries, done, refused, ended, cut, failed atomic.Int64
-	var lost, doubled, repeated atomic.Int64
+	var lost, doubled, repeated, inside, most atomic.Int64
 	start := time.Now()
 	write := func(db *sql.DB, writer, turn int) {
 		ctx, cancel := context.WithTimeout(t.Context(), pick(time.Millisecond, 10*time.Millisecond, time.Minute, time.Minute, time.Minute))
@@ -53,10 +54,16 @@ func testHostile(t *testing.T, open func() *sql.DB, cuts bool, disturb func()) {
 			}()
 			err = sqlretry.Do(ctx, db, sqlretry.Options{
 				Tx:     &sql.TxOptions{Isolation: sql.LevelSerializable},
+				Slots:  slots,
 				Policy: shortWaits,
-				Notify: func(error, time.Duration) { retries.Add(1) },
-			}, func(tx *sql.Tx) error {
+				Notify: func(context.Context, int, error, time.Duration) { retries.Add(1) },
+			}, func(_ context.Context, tx *sql.Tx) error {
 				calls.Add(1)
+				now := inside.Add(1)
+				defer inside.Add(-1)
+				for highest := most.Load(); now > highest && !most.CompareAndSwap(highest, now); {
+					highest = most.Load()
+				}
 				committing = false
 				if err := enter(tx, writer, turn); err != nil {
 					return fmt.Errorf("enter: %w", err)
@@ -83,7 +90,7 @@ func testHostile(t *testing.T, open func() *sql.DB, cuts bool, disturb func()) {
 		case err == nil:
 			done.Add(1)
 			lost.Add(int64(1 - found))
-		case errors.Is(err, context.DeadlineExceeded):
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, backoff.ErrNoSlot):
 			ended.Add(1)
 		case outcome != nil && entered > 0:
 			refused.Add(1)
@@ -115,8 +122,10 @@ func testHostile(t *testing.T, open func() *sql.DB, cuts bool, disturb func()) {
 		transactions.Load(), calls.Load(), retries.Load(), done.Load(), refused.Load(), ended.Load(), cut.Load(), failed.Load())
 	t.Logf("updates lost: %d, done although they failed: %d; errors of the business repeated: %d", lost.Load(), doubled.Load(), repeated.Load())
 	require.Zero(t, lost.Load()+doubled.Load()+repeated.Load()+failed.Load())
+	require.LessOrEqual(t, most.Load(), int64(places), "transactions at once")
+	require.Zero(t, slots.InUse())
 	var entries int
-	require.NoError(t, sqlretry.Do(t.Context(), check, sqlretry.Options{}, func(tx *sql.Tx) error {
+	require.NoError(t, sqlretry.Do(t.Context(), check, sqlretry.Options{}, func(_ context.Context, tx *sql.Tx) error {
 		return tx.QueryRow("SELECT count(*) FROM ledger").Scan(&entries)
 	}))
 	require.GreaterOrEqual(t, entries, int(done.Load()))

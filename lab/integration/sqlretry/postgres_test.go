@@ -108,7 +108,7 @@ type states struct {
 	seen map[string]int
 }
 
-func (s *states) notify(err error, _ time.Duration) {
+func (s *states) notify(_ context.Context, _ int, err error, _ time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen == nil {
@@ -150,7 +150,7 @@ func TestPostgres(t *testing.T) {
 				for turn := range turns {
 					errs[writer] = errors.Join(errs[writer], sqlretry.Do(t.Context(), db,
 						sqlretry.Options{Tx: serializable, Policy: shortWaits, Notify: s.notify},
-						func(tx *sql.Tx) error { return enter(tx, writer, turn) }))
+						func(_ context.Context, tx *sql.Tx) error { return enter(tx, writer, turn) }))
 				}
 			})
 		}
@@ -170,7 +170,7 @@ func TestPostgres(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range errs {
 			group.Go(func() {
-				errs[i] = sqlretry.Do(t.Context(), db, sqlretry.Options{Tx: serializable, Notify: s.notify}, func(tx *sql.Tx) error {
+				errs[i] = sqlretry.Do(t.Context(), db, sqlretry.Options{Tx: serializable, Notify: s.notify}, func(_ context.Context, tx *sql.Tx) error {
 					var sum int
 					if err := tx.QueryRow("SELECT sum(n) FROM pair").Scan(&sum); err != nil {
 						return err
@@ -204,7 +204,7 @@ func TestPostgres(t *testing.T) {
 			var group sync.WaitGroup
 			for i := range errs {
 				group.Go(func() {
-					errs[i] = sqlretry.Do(t.Context(), db, sqlretry.Options{Notify: s.notify}, func(tx *sql.Tx) error {
+					errs[i] = sqlretry.Do(t.Context(), db, sqlretry.Options{Notify: s.notify}, func(_ context.Context, tx *sql.Tx) error {
 						_, err1 := tx.Exec("UPDATE pair SET n = n + 1 WHERE id = $1", 1+i)
 						both(i)
 						_, err2 := tx.Exec("UPDATE pair SET n = n + 1 WHERE id = $1", 2-i)
@@ -235,7 +235,7 @@ func TestPostgres(t *testing.T) {
 }
 
 // testConnectionLost ends connections at several points of a transaction. Once its Commit has begun,
-// it is not repeated, whatever Options.Repeatable says.
+// it is not repeated, whatever Options.Retryable says.
 func testConnectionLost(t *testing.T, config *pgx.ConnConfig) {
 	var cut atomic.Bool // the connection that the next COMMIT is sent on, once that has been answered
 	cutting := config.Copy()
@@ -245,14 +245,11 @@ func testConnectionLost(t *testing.T, config *pgx.ConnConfig) {
 	}
 	for _, test := range []struct {
 		name        string
-		repeatable  bool
+		retryable   bool
 		calls, want int
 		lose        func(tx *sql.Tx, admin *sql.DB) error
 	}{
-		{"before a statement", false, 1, 0, func(tx *sql.Tx, admin *sql.DB) error {
-			return errors.Join(terminate(tx, admin), enter(tx, 1, 2))
-		}},
-		{"before a statement, named repeatable", true, 2, 1, func(tx *sql.Tx, admin *sql.DB) error {
+		{"before a statement", false, 2, 1, func(tx *sql.Tx, admin *sql.DB) error {
 			return errors.Join(terminate(tx, admin), enter(tx, 1, 2))
 		}},
 		{"before Commit", true, 1, 0, terminate},
@@ -276,9 +273,9 @@ func testConnectionLost(t *testing.T, config *pgx.ConnConfig) {
 			db := openDB(t, cutting)
 			calls := 0
 			err := sqlretry.Do(t.Context(), db, sqlretry.Options{
-				Policy:     zeroWaits,
-				Repeatable: func(error) bool { return test.repeatable },
-			}, func(tx *sql.Tx) error {
+				Policy:    zeroWaits,
+				Retryable: func(err error) bool { return test.retryable || sqlretry.Retryable(err) },
+			}, func(_ context.Context, tx *sql.Tx) error {
 				calls++
 				if err := enter(tx, 1, 1); err != nil || calls > 1 {
 					return err

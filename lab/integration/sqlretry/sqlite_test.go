@@ -1,6 +1,7 @@
 package sqlretry_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ func TestWriters(t *testing.T) {
 				var retries atomic.Int64
 				var held atomic.Bool
 				met := make(chan struct{})
-				o := sqlretry.Options{Policy: shortWaits, Notify: func(error, time.Duration) {
+				o := sqlretry.Options{Policy: shortWaits, Notify: func(context.Context, int, error, time.Duration) {
 					if retries.Add(1) == 1 {
 						close(met)
 					}
@@ -106,7 +107,7 @@ func TestWriters(t *testing.T) {
 				for writer := range writers {
 					group.Go(func() {
 						for turn := range turns {
-							errs[writer] = errors.Join(errs[writer], sqlretry.Do(t.Context(), db, o, func(tx *sql.Tx) error {
+							errs[writer] = errors.Join(errs[writer], sqlretry.Do(t.Context(), db, o, func(_ context.Context, tx *sql.Tx) error {
 								err := enter(tx, writer, turn)
 								if err == nil && held.CompareAndSwap(false, true) {
 									<-met // once, keep the lock until another writer has run into it
@@ -133,11 +134,11 @@ func TestBusyCommit(t *testing.T) {
 	var n int
 	require.NoError(t, reader.QueryRow("SELECT n FROM counter").Scan(&n))
 	calls := 0
-	err = sqlretry.Do(t.Context(), db, sqlretry.Options{Policy: zeroWaits, Notify: func(err error, _ time.Duration) {
+	err = sqlretry.Do(t.Context(), db, sqlretry.Options{Policy: zeroWaits, Notify: func(_ context.Context, _ int, err error, _ time.Duration) {
 		require.ErrorContains(t, err, "SQLITE_BUSY")
 		require.Equal(t, 1, calls)
 		require.NoError(t, reader.Rollback())
-	}}, func(tx *sql.Tx) error {
+	}}, func(_ context.Context, tx *sql.Tx) error {
 		calls++
 		return enter(tx, 1, 1) // succeeds beside the reader; Commit does not
 	})
@@ -151,17 +152,17 @@ func TestBusySnapshot(t *testing.T) {
 	dsn := newFile(t, "wal")
 	db, other := open(t, dsn), open(t, dsn)
 	var codes []int
-	err := sqlretry.Do(t.Context(), db, sqlretry.Options{Policy: zeroWaits, Notify: func(err error, _ time.Duration) {
+	err := sqlretry.Do(t.Context(), db, sqlretry.Options{Policy: zeroWaits, Notify: func(_ context.Context, _ int, err error, _ time.Duration) {
 		var e *sqlite.Error
 		require.ErrorAs(t, err, &e)
 		codes = append(codes, e.Code())
-	}}, func(tx *sql.Tx) error {
+	}}, func(_ context.Context, tx *sql.Tx) error {
 		var n int
 		if err := tx.QueryRow("SELECT n FROM counter").Scan(&n); err != nil {
 			return err
 		}
 		if codes == nil {
-			require.NoError(t, sqlretry.Do(t.Context(), other, sqlretry.Options{}, func(tx *sql.Tx) error {
+			require.NoError(t, sqlretry.Do(t.Context(), other, sqlretry.Options{}, func(_ context.Context, tx *sql.Tx) error {
 				return enter(tx, 2, 1)
 			}))
 		}
@@ -190,6 +191,6 @@ func TestRepeatable(t *testing.T) {
 	require.NoError(t, tx.Rollback())
 	for code, err := range map[string]error{"(5)": busy, "(6)": locked} {
 		require.ErrorContains(t, err, code)
-		require.True(t, sqlretry.Repeatable(err))
+		require.True(t, sqlretry.Retryable(err))
 	}
 }

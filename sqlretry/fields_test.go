@@ -1,0 +1,160 @@
+//go:build go1.25
+
+package sqlretry_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+	"example.com/backoff/sqlretry"
+)
+
+// An attempt that takes too long is repeated, unless it has begun its COMMIT.
+func TestAttemptTimeout(t *testing.T) {
+	hang := func(ctx context.Context, tx *sql.Tx) error {
+		require.NoError(t, enter(ctx, tx))
+		<-ctx.Done()
+		return fmt.Errorf("statement: %w", ctx.Err())
+	}
+	late := func(ctx context.Context, tx *sql.Tx) error {
+		require.NoError(t, enter(ctx, tx))
+		<-ctx.Done()
+		return nil // there is no time left for the COMMIT
+	}
+	for _, test := range []struct {
+		name    string
+		timeout time.Duration
+		f       func(ctx context.Context, tx *sql.Tx) error
+		calls   int
+		took    time.Duration
+	}{
+		{"statement", 2 * time.Second, hang, 4, 8 * time.Second},
+		{"before COMMIT", 2 * time.Second, late, 4, 8 * time.Second},
+		{"zero", 0, hang, 4, 2 * time.Minute},
+		{"none", -1, hang, 1, time.Hour},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := new(database)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				calls := 0
+				begun := time.Now()
+				err := sqlretry.Do(ctx, open(t, d), sqlretry.Options{
+					AttemptTimeout: test.timeout,
+					Policy:         threeRetries,
+				}, func(ctx context.Context, tx *sql.Tx) error {
+					calls++
+					return test.f(ctx, tx)
+				})
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.Equal(t, test.calls, calls)
+				require.Equal(t, test.took, time.Since(begun))
+				require.Empty(t, d.done)
+				synctest.Wait()
+			})
+		})
+	}
+
+	synctest.Test(t, func(t *testing.T) {
+		d := &database{commit: context.DeadlineExceeded, during: func() { time.Sleep(time.Minute) }}
+		calls := 0
+		err := sqlretry.Do(t.Context(), open(t, d), sqlretry.Options{
+			AttemptTimeout: time.Second,
+			Retryable:      func(error) bool { return true },
+		}, func(ctx context.Context, tx *sql.Tx) error {
+			calls++
+			return enter(ctx, tx)
+		})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 1, calls)
+	})
+}
+
+// A call without a slot does not begin.
+func TestSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := backoff.NewSlots(1)
+		db := open(t, new(database))
+		inUse := 0
+		require.NoError(t, sqlretry.Do(t.Context(), db, sqlretry.Options{Slots: slots}, func(context.Context, *sql.Tx) error {
+			inUse = slots.InUse()
+			return nil
+		}))
+		require.Equal(t, 1, inUse)
+		require.Zero(t, slots.InUse())
+
+		require.NoError(t, slots.Acquire(t.Context(), 0))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begun := time.Now()
+		attempts := -1
+		err := sqlretry.Do(ctx, db, sqlretry.Options{
+			Slots: slots,
+			Done:  func(_ context.Context, n int, _ error) { attempts = n },
+		}, func(context.Context, *sql.Tx) error { panic("called") })
+		require.ErrorIs(t, err, backoff.ErrNoSlot)
+		require.Zero(t, attempts)
+		require.Equal(t, 30*time.Second, time.Since(begun), "30 s are left for an attempt")
+	})
+}
+
+// The other fields have the meaning of a Retrier's.
+func TestFields(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		options  sqlretry.Options
+		attempts int
+		matches  error
+	}{
+		{"Policy", sqlretry.Options{Policy: threeRetries}, 4, nil},
+		{"MaxRetries", sqlretry.Options{MaxRetries: 2}, 3, nil},
+		{"no retries", sqlretry.Options{MaxRetries: -1}, 1, nil},
+		{"nil policy", sqlretry.Options{MaxRetries: 7, Policy: func() backoff.BackOff { return nil }}, 8, nil},
+		{"Budget", sqlretry.Options{MaxRetries: 9, Budget: new(backoff.Budget)}, 6, backoff.ErrBudgetExhausted},
+		{"Retryable", sqlretry.Options{Retryable: func(error) bool { return false }}, 1, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var notified []int
+				attempts := 0
+				test.options.Notify = func(_ context.Context, attempt int, err error, _ time.Duration) {
+					require.Equal(t, stateError("40001"), err)
+					notified = append(notified, attempt)
+				}
+				var ended error
+				test.options.Done = func(_ context.Context, n int, err error) {
+					attempts = n
+					ended = err
+				}
+				err := sqlretry.Do(t.Context(), open(t, new(database)), test.options, func(context.Context, *sql.Tx) error {
+					return stateError("40001")
+				})
+				require.ErrorIs(t, err, stateError("40001"))
+				require.Equal(t, ended, err)
+				if test.matches != nil {
+					require.ErrorIs(t, err, test.matches)
+				}
+				require.Equal(t, test.attempts, attempts)
+				require.Len(t, notified, attempts-1)
+				for i, attempt := range notified {
+					require.Equal(t, i+1, attempt)
+				}
+			})
+		})
+	}
+
+	require.PanicsWithValue(t, "sqlretry: Do called with a nil db", func() {
+		_ = sqlretry.Do(t.Context(), nil, sqlretry.Options{}, enter)
+	})
+	require.PanicsWithValue(t, "sqlretry: Do called with a nil f", func() {
+		_ = sqlretry.Do(t.Context(), new(sql.DB), sqlretry.Options{}, nil)
+	})
+}
