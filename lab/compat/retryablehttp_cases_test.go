@@ -253,8 +253,8 @@ var retryableHTTPRules = []httpCase{
 		},
 	},
 	{
-		name: "TestClient_RequestWithContext", differs: "Retryable is not asked once the context has ended",
-		cancel: -1, retries: 4, server: "200", attempts: 1, text: "context canceled",
+		name: "TestClient_RequestWithContext", differs: "a request that is canceled is not sent",
+		cancel: -1, retries: 4, server: "200", text: "context canceled",
 		setup: retryIf(func(*http.Request, *http.Response, error) bool { panic("asked") }),
 	},
 	{
