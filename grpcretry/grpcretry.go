@@ -1,28 +1,26 @@
-// Package grpcretry is a unary gRPC client interceptor that retries, to import or to copy.
+// Package grpcretry is a unary gRPC client interceptor that retries.
 //
-// A call of a method that Options.Idempotent names is retried if its attempt ended with
-//   - codes.Unavailable, or a code that Options.Codes names;
-//   - codes.DeadlineExceeded, if attempts have a timeout of their own.
+// A call of a method that [Options.Idempotent] names is sent again if its attempt ended with codes.Unavailable, or
+// with codes.DeadlineExceeded, as it does after [Options.AttemptTimeout]. [Options.Retryable] changes that.
 //
-// Other codes are returned immediately: the request is wrong, or nobody knows whether another attempt
-// would help (Unknown, Internal), or, as with Aborted, more than this call must be repeated.
-// ResourceExhausted may stand for a quota that is used up for the day; name it in Codes if the service
-// means "slow down".
+// Other codes are returned immediately: the request is wrong, or nobody knows whether another attempt would help
+// (Unknown, Internal), or, as with Aborted, more than this call must be repeated. ResourceExhausted may stand for a
+// quota that is used up for the day; let Retryable accept it if the service means "slow down".
 //
-// Each code that is retried may come after the server has done the work, even Unavailable: name only
-// methods for which twice is the same as once. Any other call is passed on as it is; gRPC itself
-// repeats it if it never left the client. Streams are not retried.
+// Each code that is retried may come after the server has done the work, even Unavailable: name only methods for
+// which twice is the same as once. Any other call is sent once, and never cut off; gRPC itself repeats it if it
+// never left the client. Streams are not retried.
 //
-// While a connection is down, gRPC redials it after waits of its own, a second at first. Until it is up
-// again, each attempt fails immediately. With [grpc.WaitForReady] and an AttemptTimeout an attempt waits
-// for the connection instead. If a service config has a retry policy, turn it off by
-// [grpc.WithDisableRetry], so that only one layer retries.
+// While a connection is down, gRPC redials it after waits of its own, a second at first. Until it is up again, each
+// attempt fails immediately. With [grpc.WaitForReady] an attempt waits for the connection instead. If a service
+// config has a retry policy, turn it off by [grpc.WithDisableRetry], so that only one layer retries.
 package grpcretry
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -37,42 +35,58 @@ import (
 	"example.com/backoff"
 )
 
-// Options are the settings of an interceptor. Their functions must be safe for concurrent use.
+// Defaults for the fields of [Options].
+const (
+	defaultRetries        = 4
+	defaultAttemptTimeout = 30 * time.Second
+	defaultMaxRetryAfter  = time.Minute
+)
+
+// Options are the settings of an interceptor. The fields that a [backoff.Retrier] also has mean the same here. Their
+// functions must be safe for concurrent use.
 type Options struct {
 	// Idempotent reports whether a method, such as "/grpc.health.v1.Health/Check", may be repeated.
 	// Nil means that none may.
 	Idempotent func(method string) bool
 
-	// Codes are retried besides Unavailable.
-	Codes []codes.Code
-
-	// AttemptTimeout limits each attempt. The deadline of the call's context limits all of them
-	// together, waits included. Zero or negative means no limit.
+	// AttemptTimeout limits each attempt of a call that may be repeated. Zero means 30 s, a negative value
+	// no limit. The deadline of the call's context limits all of them together, waits included.
 	AttemptTimeout time.Duration
 
-	// MaxRetryDelay is the longest wait that a server may ask for. If it asks for more, its status is
-	// returned immediately. Zero means one minute; it must not be negative.
-	MaxRetryDelay time.Duration
+	// Slots limits the calls in progress, those that are sent once too. Nil means no limit. A call that gets
+	// no slot in time ends with codes.ResourceExhausted and matches [backoff.ErrNoSlot].
+	Slots *backoff.Slots
 
-	// Policy returns a policy for one call. A wait that the server asks for counts against its
-	// MaxElapsedTime. Nil means at most 4 retries within a minute, with full jitter. For calls that can
-	// wait, let it return one without a limit of time, make few of them at once, and set Budget to
-	// &backoff.Budget{RetryCost: -1}, which refuses nothing.
+	// MaxRetries limits the retries of a call. A negative value means none. Zero means 4, or as many as
+	// the policy allows if Policy returns one.
+	MaxRetries int
+
+	// MaxRetryAfter is the longest wait that a server may ask for. If it asks for more, its status is
+	// returned immediately. Zero means one minute; it must not be negative.
+	MaxRetryAfter time.Duration
+
+	// Policy returns a new policy for each call. Nil, or a Policy that returns nil, means full jitter within
+	// a minute. A wait that the server asks for counts against its MaxElapsedTime.
 	Policy func() backoff.BackOff
 
-	// Budget pays for the retries. Share it with other clients of the same service. Nil means a
-	// zero Budget of the interceptor's own. If the policy has the same budget already, a retry is paid
-	// for once.
+	// Retryable reports whether to try again after err, which has a status. Nil means the function
+	// [Retryable], which it can call.
+	Retryable func(err error) bool
+
+	// Budget pays for the retries. Share it with other clients of the same service. If the policy has the
+	// same budget already, a retry is paid for once. Nil means a zero Budget of the interceptor's own or,
+	// with Slots, no budget.
 	//
 	// A fresh budget pays for five retries, whoever makes them. Then it refuses retries, until calls
-	// succeed again. If Policy allows ten retries, the default budget ends them after five.
+	// succeed again. If MaxRetries is ten, the default budget ends them after five.
 	Budget *backoff.Budget
 
-	// Notify, if not nil, is called before the wait for each retry.
-	Notify func(ctx context.Context, method string, err error, wait time.Duration)
+	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which
+	// counts from 1, its error, and the wait.
+	Notify func(ctx context.Context, method string, attempt int, err error, wait time.Duration)
 
-	// Done, if not nil, is called at the end of each call that may be retried, with the number of
-	// attempts and the error that the call returns.
+	// Done, if not nil, is called at the end of each call, with the number of attempts and the error that
+	// the call returns. The number is 0 if the call got no slot, or if its context had ended.
 	Done func(ctx context.Context, method string, attempts int, err error)
 }
 
@@ -81,51 +95,135 @@ type Options struct {
 // grpc-retry-pushback-ms does. As with gRPC's own retry, a pushback that is negative, not a number, or
 // sent twice means that the call must not be repeated.
 //
-// Call options apply to each attempt: what [grpc.Trailer] fills in is the last attempt's, and a function
-// given by [grpc.OnFinish] runs once for each of them. Options.Done runs once for each call.
+// Call options apply to each attempt: what [grpc.Header] and [grpc.Trailer] fill in is the last attempt's, and a
+// function given by [grpc.OnFinish] runs once for each of them. Options.Done runs once for each call.
 //
-// If it gives up, the call returns the last attempt's status, unchanged. If the budget refused a
-// retry, or the wait would have outlasted the call's deadline, the error has the status's code and
-// details, and matches [backoff.ErrBudgetExhausted] or [context.DeadlineExceeded] as well. If the
-// call's context has ended, its code is Canceled or DeadlineExceeded, and it matches the last
-// attempt's status too.
+// If it gives up, the call returns the last attempt's status, unchanged. If the budget refused a retry, or a
+// wait would outlast the call's deadline, the error has the status's code and details, and matches
+// [backoff.ErrBudgetExhausted] or [context.DeadlineExceeded] as well; no such wait starts, not even the first. If
+// the call's context has ended, its code is Canceled or DeadlineExceeded, and it matches the last attempt's status
+// too.
 func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
-	o.Budget = cmp.Or(o.Budget, new(backoff.Budget))
+	o.AttemptTimeout = cmp.Or(o.AttemptTimeout, defaultAttemptTimeout)
+	if o.Budget == nil && o.Slots == nil {
+		o.Budget = new(backoff.Budget)
+	}
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		if o.Idempotent == nil || !o.Idempotent(method) {
+		c := &call{options: &o, ctx: ctx, method: method}
+		c.send = func(ctx context.Context, opts ...grpc.CallOption) error {
 			return invoke(ctx, method, req, reply, cc, opts...)
 		}
-		attempts := 0
-		var last error // of the last attempt
-		err := backoff.RetryNotify(func() error {
-			attempts++
-			attempt, cancel := ctx, context.CancelFunc(func() {})
-			if o.AttemptTimeout > 0 {
-				attempt, cancel = context.WithTimeout(ctx, o.AttemptTimeout)
-			}
-			defer cancel()
-			var trailer metadata.MD
-			last = invoke(attempt, method, req, reply, cc, append(slices.Clip(opts), grpc.Trailer(&trailer))...)
-			return o.check(last, trailer.Get("grpc-retry-pushback-ms"))
-		}, backoff.WithContext(backoff.WithBudget(o.policy(), o.Budget), ctx), func(err error, wait time.Duration) {
-			if o.Notify != nil {
-				o.Notify(ctx, method, err, wait)
-			}
-		})
-		err = result(ctx, err, last)
+
+		var err error
+		if o.Idempotent != nil && o.Idempotent(method) {
+			err = c.repeat(opts)
+		} else {
+			err = c.once(opts)
+		}
 		if o.Done != nil {
-			o.Done(ctx, method, attempts, err)
+			o.Done(ctx, method, c.attempts, err)
 		}
 		return err
 	}
 }
 
-func (o *Options) policy() backoff.BackOff {
-	if o.Policy != nil {
-		return o.Policy()
+// Retryable is the rule that decides whether a call that may be repeated is sent again after an attempt that ended
+// with err: codes.Unavailable and codes.DeadlineExceeded are.
+func Retryable(err error) bool {
+	code := status.Code(err)
+	return code == codes.Unavailable || code == codes.DeadlineExceeded
+}
+
+// A call is all attempts of one call.
+type call struct {
+	options  *Options
+	ctx      context.Context
+	method   string
+	send     func(ctx context.Context, opts ...grpc.CallOption) error // makes an attempt
+	attempts int
+	last     error // of the last attempt
+	tooLong  time.Duration
+}
+
+// once sends a call that must not be repeated.
+func (c *call) once(opts []grpc.CallOption) error {
+	err := c.options.Slots.Acquire(c.ctx, c.options.AttemptTimeout)
+	if err != nil {
+		return c.result(err)
 	}
-	return backoff.WithMaxRetries(backoff.NewExponentialBackOff(
-		backoff.WithJitter(backoff.FullJitter), backoff.WithMaxElapsedTime(time.Minute)), 4)
+	defer c.options.Slots.Release()
+	c.attempts++
+	return c.send(c.ctx, opts...)
+}
+
+// repeat sends a call as often as that may help.
+func (c *call) repeat(opts []grpc.CallOption) error {
+	retrier := backoff.Retrier{
+		AttemptTimeout: c.options.AttemptTimeout,
+		Slots:          c.options.Slots,
+		Policy:         c.policy,
+		Budget:         c.options.Budget,
+		Notify: func(ctx context.Context, attempt int, err error, wait time.Duration) {
+			if c.options.Notify != nil {
+				c.options.Notify(ctx, c.method, attempt, err, wait)
+			}
+		},
+	}
+	err := retrier.Do(c.ctx, func(ctx context.Context) error {
+		c.attempts++
+		forget(opts)
+		var trailer metadata.MD
+		c.last = c.send(ctx, append(slices.Clip(opts), grpc.Trailer(&trailer))...)
+		return c.options.check(c.last, trailer.Get("grpc-retry-pushback-ms"))
+	})
+	return c.result(err)
+}
+
+// forget clears what an earlier attempt has filled in: an attempt without a stream fills in nothing.
+func forget(opts []grpc.CallOption) {
+	for _, opt := range opts {
+		switch opt := opt.(type) {
+		case grpc.HeaderCallOption:
+			*opt.HeaderAddr = nil
+		case grpc.TrailerCallOption:
+			*opt.TrailerAddr = nil
+		}
+	}
+}
+
+func (c *call) policy() backoff.BackOff {
+	var policy backoff.BackOff
+	if c.options.Policy != nil {
+		policy = c.options.Policy()
+	}
+	retries := c.options.MaxRetries
+	if policy == nil {
+		retries = cmp.Or(retries, defaultRetries)
+		policy = backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter), backoff.WithMaxElapsedTime(time.Minute))
+	}
+	if retries != 0 {
+		policy = backoff.WithMaxRetries(policy, uint64(max(0, retries)))
+	}
+	return refusing{policy, c}
+}
+
+// refusing stops a call if a wait would outlast its deadline. A loop starts its first wait nevertheless, and the
+// status would be lost.
+type refusing struct {
+	backoff.BackOff
+	call *call
+}
+
+func (r refusing) Unwrap() backoff.BackOff { return r.BackOff }
+
+func (r refusing) NextBackOff() time.Duration {
+	wait := r.BackOff.NextBackOff()
+	deadline, ok := r.call.ctx.Deadline()
+	if ok && wait > 0 && wait >= time.Until(deadline) {
+		r.call.tooLong = wait
+		return backoff.Stop
+	}
+	return wait
 }
 
 // check marks err as permanent, or with the wait that the server asks for.
@@ -133,15 +231,16 @@ func (o *Options) check(err error, pushback []string) error {
 	if err == nil {
 		return nil
 	}
-	s := status.Convert(err)
-	switch code := s.Code(); {
-	case code == codes.Unavailable, slices.Contains(o.Codes, code):
-	case code == codes.DeadlineExceeded && o.AttemptTimeout > 0: // if it was the call's, the loop ends
-	default:
+	retryable := Retryable
+	if o.Retryable != nil {
+		retryable = o.Retryable
+	}
+	if !retryable(err) {
 		return backoff.Permanent(err)
 	}
+
 	var wait time.Duration
-	for _, detail := range s.Details() {
+	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.RetryInfo); ok {
 			wait = max(wait, info.GetRetryDelay().AsDuration())
 		}
@@ -153,33 +252,42 @@ func (o *Options) check(err error, pushback []string) error {
 		}
 		wait = max(wait, time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond)))*time.Millisecond)
 	}
-	if wait > cmp.Or(o.MaxRetryDelay, time.Minute) {
+	if wait > cmp.Or(o.MaxRetryAfter, defaultMaxRetryAfter) {
 		return backoff.Permanent(err)
 	}
 	return backoff.RetryAfter(err, wait)
 }
 
-// result returns what the call returns if its loop ended with err after last.
-func result(ctx context.Context, err, last error) error {
+// result returns what the call returns if its loop ended with err.
+func (c *call) result(err error) error {
 	if asked, ok := err.(*backoff.RetryAfterError); ok {
-		return asked.Err
+		err = asked.Err
 	}
-	s := status.Convert(last).Proto()
-	if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
+	ended := c.ctx.Err()
+	s := status.Convert(c.last).Proto()
+	switch {
+	case err == nil:
+		return nil
+	case ended != nil && errors.Is(err, ended):
 		s = status.FromContextError(ended).Proto()
-	} else if !errors.Is(err, context.DeadlineExceeded) { // what is left is a wait that was refused
+	case c.attempts == 0: // no slot
+		s = status.New(codes.ResourceExhausted, "").Proto()
+	case c.tooLong > 0:
+		err = fmt.Errorf("%w: next attempt in %v would be too late: %w",
+			context.DeadlineExceeded, c.tooLong.Round(time.Millisecond), err)
+	case !errors.Is(err, context.DeadlineExceeded): // what is left is a wait of the server's that was refused
 		return err
 	}
 	s.Message = err.Error()
-	return &contextError{err, status.FromProto(s)}
+	return &statusError{err, status.FromProto(s)}
 }
 
-// contextError gives the error of a call that its context or its deadline has ended a status.
-type contextError struct {
+// statusError gives an error a status.
+type statusError struct {
 	error
 	status *status.Status
 }
 
-func (e *contextError) Unwrap() error { return e.error }
+func (e *statusError) Unwrap() error { return e.error }
 
-func (e *contextError) GRPCStatus() *status.Status { return e.status }
+func (e *statusError) GRPCStatus() *status.Status { return e.status }

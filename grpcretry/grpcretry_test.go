@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -51,8 +52,8 @@ func Example() {
 			Policy: func() backoff.BackOff {
 				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
 			},
-			Notify: func(_ context.Context, method string, err error, wait time.Duration) {
-				fmt.Println(method, status.Code(err), "- again in", wait)
+			Notify: func(_ context.Context, method string, attempt int, err error, wait time.Duration) {
+				fmt.Println(method, "attempt", attempt, status.Code(err), "- again in", wait)
 			},
 		})))
 	if err != nil {
@@ -63,8 +64,8 @@ func Example() {
 	reply, err := healthpb.NewHealthClient(conn).Check(context.Background(), new(healthpb.HealthCheckRequest))
 	fmt.Println(reply.GetStatus(), err)
 	// Output:
-	// /grpc.health.v1.Health/Check Unavailable - again in 1ms
-	// /grpc.health.v1.Health/Check Unavailable - again in 1ms
+	// /grpc.health.v1.Health/Check attempt 1 Unavailable - again in 1ms
+	// /grpc.health.v1.Health/Check attempt 2 Unavailable - again in 1ms
 	// SERVING <nil>
 }
 
@@ -153,19 +154,21 @@ func retryInfo(t *testing.T, delay time.Duration) error {
 }
 
 func TestCodes(t *testing.T) {
-	o := grpcretry.Options{Codes: []codes.Code{codes.ResourceExhausted}}
-	for _, o.AttemptTimeout = range []time.Duration{time.Minute, 0} {
+	slowDown := grpcretry.Options{Retryable: func(err error) bool {
+		return status.Code(err) == codes.ResourceExhausted || grpcretry.Retryable(err)
+	}}
+	for name, o := range map[string]grpcretry.Options{"default": {}, "slow down": slowDown} {
 		for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 			want := 1
-			if code == codes.Unavailable || code == codes.ResourceExhausted || code == codes.DeadlineExceeded && o.AttemptTimeout > 0 {
+			if code == codes.Unavailable || code == codes.DeadlineExceeded || code == codes.ResourceExhausted && o.Retryable != nil {
 				want = 4
 			}
 			calls, err := check(t, t.Context(), o, always(status.Error(code, "no")))
-			require.Equal(t, want, calls, code)
+			require.Equal(t, want, calls, "%s: %v", name, code)
 			require.Equal(t, code, status.Code(err))
 		}
 	}
-	calls, err := check(t, t.Context(), o, func(n int, _ context.Context) error {
+	calls, err := check(t, t.Context(), grpcretry.Options{}, func(n int, _ context.Context) error {
 		if n < 3 {
 			return status.Error(codes.Unavailable, "no")
 		}
@@ -228,7 +231,7 @@ func TestRetryInfo(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var waits []time.Duration
-		calls, err := check(t, ctx, grpcretry.Options{Notify: func(_ context.Context, _ string, _ error, wait time.Duration) {
+		calls, err := check(t, ctx, grpcretry.Options{Notify: func(_ context.Context, _ string, _ int, _ error, wait time.Duration) {
 			waits = append(waits, wait)
 			cancel() // the wait is seen, and need not be waited for
 		}}, always(retryInfo(t, test.asked)))
@@ -252,7 +255,7 @@ func TestPushback(t *testing.T) {
 		{[]string{"0"}, 0, 0},
 		{[]string{"40000"}, 50 * time.Second, 50 * time.Second},
 		{[]string{"50000"}, 40 * time.Second, 50 * time.Second},
-		{[]string{"60001"}, 0, -1}, // more than MaxRetryDelay
+		{[]string{"60001"}, 0, -1}, // more than MaxRetryAfter
 		{[]string{"9223372036854775807"}, 0, -1},
 		{[]string{"9223372036854775808"}, 0, -1},
 		{[]string{"-1"}, time.Second, -1},
@@ -262,7 +265,7 @@ func TestPushback(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		wait := time.Duration(-1)
-		calls, err := check(t, ctx, grpcretry.Options{Notify: func(_ context.Context, _ string, _ error, d time.Duration) {
+		calls, err := check(t, ctx, grpcretry.Options{Notify: func(_ context.Context, _ string, _ int, _ error, d time.Duration) {
 			wait = d
 			cancel() // the wait is seen, and need not be waited for
 		}}, func(_ int, ctx context.Context) error {
@@ -317,18 +320,18 @@ func TestLastStatus(t *testing.T) {
 	require.EqualError(t, err, "rpc error: code = Unavailable desc = busy")
 }
 
-// A server cannot make the client wait longer than MaxRetryDelay, whatever the policy is.
-func TestMaxRetryDelay(t *testing.T) {
+// A server cannot make the client wait longer than MaxRetryAfter, whatever the policy is.
+func TestMaxRetryAfter(t *testing.T) {
 	for _, asked := range []time.Duration{61 * time.Second, 1e6 * time.Hour, math.MaxInt64} {
 		calls, err := check(t, t.Context(), grpcretry.Options{}, always(retryInfo(t, asked)))
 		require.Equal(t, 1, calls)
 		require.EqualError(t, err, "rpc error: code = Unavailable desc = busy")
 		require.Len(t, status.Convert(err).Details(), 2)
 	}
-	calls, err := check(t, t.Context(), grpcretry.Options{MaxRetryDelay: time.Millisecond}, always(retryInfo(t, 2*time.Millisecond)))
+	calls, err := check(t, t.Context(), grpcretry.Options{MaxRetryAfter: time.Millisecond}, always(retryInfo(t, 2*time.Millisecond)))
 	require.Equal(t, 1, calls)
 	require.Equal(t, codes.Unavailable, status.Code(err))
-	calls, _ = check(t, t.Context(), grpcretry.Options{MaxRetryDelay: time.Millisecond}, always(retryInfo(t, time.Millisecond)))
+	calls, _ = check(t, t.Context(), grpcretry.Options{MaxRetryAfter: time.Millisecond}, always(retryInfo(t, time.Millisecond)))
 	require.Equal(t, 4, calls)
 }
 
@@ -365,7 +368,7 @@ func TestAttemptTimeout(t *testing.T) {
 
 // The call's deadline ends it, whatever attempts may take.
 func TestCallDeadline(t *testing.T) {
-	for _, timeout := range []time.Duration{0, time.Hour} {
+	for _, timeout := range []time.Duration{-1, 0, time.Hour} {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		_, err := check(t, ctx, grpcretry.Options{AttemptTimeout: timeout}, hang)
 		require.Equal(t, codes.DeadlineExceeded, status.Code(err))
@@ -403,7 +406,7 @@ func TestRestart(t *testing.T) {
 			return backoff.WithMaxRetries(backoff.NewConstantBackOff(2*time.Millisecond), 5000)
 		},
 		Budget: &backoff.Budget{RetryCost: -1},
-		Notify: func(context.Context, string, error, time.Duration) {
+		Notify: func(context.Context, string, int, error, time.Duration) {
 			if retries++; retries == 3 {
 				_, stop, err = server.start(address)
 			}
@@ -418,4 +421,126 @@ func TestRestart(t *testing.T) {
 	require.NoError(t, callErr)
 	require.GreaterOrEqual(t, retries, 3)
 	require.EqualValues(t, 2, server.calls.Load())
+}
+
+// A wait that would outlast the call's deadline does not start, not even the first.
+func TestFirstWaitRefusal(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	calls, err := check(t, ctx, grpcretry.Options{
+		Policy: func() backoff.BackOff { return backoff.NewConstantBackOff(time.Minute) },
+		Notify: func(context.Context, string, int, error, time.Duration) {
+			t.Error("notified of a wait that does not start")
+		},
+	}, always(status.Error(codes.Unavailable, "busy")))
+	require.NoError(t, ctx.Err())
+	require.Equal(t, 1, calls)
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.EqualError(t, err,
+		"context deadline exceeded: next attempt in 1m0s would be too late: rpc error: code = Unavailable desc = busy")
+}
+
+// Calls that may be repeated and calls that may not hold slots. Without one, nothing is sent.
+func TestSlots(t *testing.T) {
+	for _, repeated := range []bool{true, false} {
+		slots := backoff.NewSlots(1)
+		var attempts []int
+		server := &script{answer: func(int, context.Context) error {
+			if slots.InUse() != 1 {
+				return status.Error(codes.Internal, "no slot is in use")
+			}
+			return nil
+		}}
+		client := server.dial(t, grpcretry.Options{
+			Idempotent: func(string) bool { return repeated },
+			Slots:      slots,
+			Done:       func(_ context.Context, _ string, n int, _ error) { attempts = append(attempts, n) },
+		})
+		_, err := client.Check(t.Context(), new(healthpb.HealthCheckRequest))
+		require.NoError(t, err)
+		require.Zero(t, slots.InUse())
+
+		require.NoError(t, slots.Acquire(t.Context(), 0))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // less than an attempt may take
+		_, err = client.Check(ctx, new(healthpb.HealthCheckRequest))
+		require.NoError(t, ctx.Err())
+		require.ErrorIs(t, err, backoff.ErrNoSlot)
+		require.Equal(t, codes.ResourceExhausted, status.Code(err))
+
+		cancel()
+		_, err = client.Check(ctx, new(healthpb.HealthCheckRequest))
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, codes.Canceled, status.Code(err))
+		require.Equal(t, []int{1, 0, 0}, attempts)
+		require.EqualValues(t, 1, server.calls.Load())
+		slots.Release()
+		require.Zero(t, slots.InUse())
+	}
+}
+
+// Calls that have slots have no budget of the interceptor's own.
+func TestDefaultBudget(t *testing.T) {
+	for _, test := range []struct {
+		slots *backoff.Slots
+		want  int32
+	}{{nil, 3 + 5}, {backoff.NewSlots(3), 3 * 4}} {
+		server := &script{answer: always(status.Error(codes.Unavailable, "no"))}
+		client := server.dial(t, grpcretry.Options{Idempotent: idempotent, Slots: test.slots, Policy: threeRetries})
+		for range 3 {
+			_, err := client.Check(t.Context(), new(healthpb.HealthCheckRequest))
+			require.Equal(t, codes.Unavailable, status.Code(err))
+		}
+		require.Equal(t, test.want, server.calls.Load())
+	}
+}
+
+func TestMaxRetries(t *testing.T) {
+	for _, test := range []struct {
+		options grpcretry.Options
+		want    int
+	}{
+		{grpcretry.Options{MaxRetries: -1}, 1},
+		{grpcretry.Options{MaxRetries: 2}, 3},
+		{grpcretry.Options{MaxRetries: 9}, 4},
+		{grpcretry.Options{}, 4},
+	} {
+		calls, err := check(t, t.Context(), test.options, always(status.Error(codes.Unavailable, "no")))
+		require.Equal(t, codes.Unavailable, status.Code(err))
+		require.Equal(t, test.want, calls)
+	}
+
+	var attempts int
+	o := grpcretry.Options{
+		Idempotent: idempotent,
+		Policy:     func() backoff.BackOff { return nil },
+		Done:       func(_ context.Context, _ string, n int, _ error) { attempts = n },
+	}
+	synctest.Test(t, func(t *testing.T) {
+		call := grpcretry.UnaryClientInterceptor(o)
+		err := call(t.Context(), "/service/method", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+			return status.Error(codes.Unavailable, "no")
+		})
+		require.Equal(t, codes.Unavailable, status.Code(err))
+		require.Equal(t, 5, attempts)
+	})
+}
+
+// What an earlier attempt has filled into a call's options is gone, if the last one had no stream.
+func TestCallOptionsForgotten(t *testing.T) {
+	var header, trailer metadata.MD
+	call := grpcretry.UnaryClientInterceptor(grpcretry.Options{Idempotent: idempotent, Policy: threeRetries})
+	attempts := 0
+	err := call(t.Context(), "/service/method", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+		attempts++
+		if attempts == 1 {
+			header = metadata.Pairs("attempt", "1")
+			trailer = metadata.Pairs("attempt", "1")
+		}
+		return status.Error(codes.Unavailable, "no connection")
+	}, grpc.Header(&header), grpc.Trailer(&trailer))
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.Equal(t, 4, attempts)
+	require.Empty(t, header)
+	require.Empty(t, trailer)
 }

@@ -56,6 +56,17 @@ type hostileServer struct {
 	calls, cut, doubled     atomic.Int64
 	corrupt, good, ended    atomic.Int64
 	failed, attempts, tries atomic.Int64
+	inProgress, most        atomic.Int64
+}
+
+// count is an interceptor that counts the attempts in progress.
+func (s *hostileServer) count(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	now := s.inProgress.Add(1)
+	defer s.inProgress.Add(-1)
+	for highest := s.most.Load(); now > highest && !s.most.CompareAndSwap(highest, now); {
+		highest = s.most.Load()
+	}
+	return invoke(ctx, method, req, reply, cc, opts...)
 }
 
 func (s *hostileServer) answer(ctx context.Context, request []byte, once bool) error {
@@ -138,23 +149,28 @@ func TestHostile(t *testing.T) {
 		Methods: []grpc.MethodDesc{s.method("Echo"), s.method("Once")}}, s)
 	go server.Serve(&s.listener)
 
+	slots := backoff.NewSlots(20)
 	conn, err := grpc.NewClient(listener.Addr().String(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           grpcbackoff.Config{BaseDelay: time.Millisecond, Multiplier: 1, MaxDelay: time.Millisecond},
 			MinConnectTimeout: 10 * time.Second,
 		}),
-		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
-			Idempotent:     func(method string) bool { return method == "/hostile/Echo" },
-			Codes:          []codes.Code{codes.ResourceExhausted, codes.Unknown},
+		grpc.WithChainUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
+			Idempotent: func(method string) bool { return method == "/hostile/Echo" },
+			Retryable: func(err error) bool {
+				code := status.Code(err)
+				return code == codes.ResourceExhausted || code == codes.Unknown || grpcretry.Retryable(err)
+			},
 			AttemptTimeout: 50 * time.Millisecond,
-			MaxRetryDelay:  20 * time.Millisecond,
+			Slots:          slots,
+			MaxRetryAfter:  20 * time.Millisecond,
 			Budget:         &backoff.Budget{RetryCost: -1},
 			Policy: func() backoff.BackOff {
 				return backoff.WithMaxRetries(backoff.NewExponentialBackOff(backoff.WithInitialInterval(time.Millisecond), backoff.WithJitter(backoff.FullJitter)), 9)
 			},
 			Done: func(_ context.Context, _ string, n int, _ error) { s.attempts.Add(int64(n)) },
-		})))
+		}), s.count))
 	require.NoError(t, err)
 	var group sync.WaitGroup
 	start := time.Now()
@@ -173,5 +189,7 @@ func TestHostile(t *testing.T) {
 		s.tries.Load(), s.attempts.Load(), s.calls.Load(), s.cut.Load(), s.good.Load(), s.failed.Load(), s.ended.Load())
 	t.Logf("corrupted: %d; seen twice though they must not be: %d", s.corrupt.Load(), s.doubled.Load())
 	require.Zero(t, s.corrupt.Load()+s.doubled.Load())
+	require.LessOrEqual(t, s.most.Load(), int64(20), "attempts at once")
+	require.Zero(t, slots.InUse())
 	require.Positive(t, s.good.Load())
 }
