@@ -41,7 +41,9 @@ func bars() []bar {
 		{task: perCall, peer: ours, factor: 0.65, others: []string{cenkaltiV4}},
 		{task: perCall, peer: ours, factor: 1.05, others: sameWork, collected: true},
 		{task: perCall, peer: attempts, factor: 1.2, others: []string{ours}},
-		{task: tenFailures, peer: ours, factor: 0.12, others: others},
+		{task: timedCall, peer: assembled, factor: 1.05, others: []string{ours}},
+		{task: timedCall, peer: inSlots, factor: 1, others: []string{inSemaphore}},
+		{task: tenFailures, peer: ours, factor: 0.13, others: others},
 		{task: nextDefault, peer: ours, factor: 0.7, others: []string{cenkaltiV4}},
 	}
 	for _, leaf := range leaves {
@@ -230,6 +232,9 @@ func testAllocations(t *testing.T) {
 			}
 			got[task.name+e.peer] = allocs
 		}
+	}
+	for _, peer := range []string{assembled, inSlots} {
+		require.LessOrEqual(t, got[timedCall+peer], got[timedCall+ours]+1, "%s beside a timeout by hand", peer)
 	}
 	for _, peer := range []string{ours, attempts} {
 		require.LessOrEqual(t, got[twelveWaits+peer], got[threeWaits+peer], "they must not grow with the waits")

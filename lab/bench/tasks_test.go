@@ -16,6 +16,7 @@ import (
 // Names of the tasks, as they stand in the benchmarks' names.
 const (
 	perCall       = "per-call"
+	timedCall     = "timed-call"
 	ready         = "ready"
 	readyConstant = "ready-constant"
 	readyBudget   = "ready-budget"
@@ -32,8 +33,17 @@ const (
 
 // Entries of the library beside ours and attempts.
 const (
-	sized = ours + "-Budget"
-	fixed = ours + "-Budget-fixed"
+	assembled   = ours + "-Retrier"
+	inSlots     = ours + "-Retrier-Slots"
+	inSemaphore = ours + "-semaphore" // Retry in a semaphore by hand
+	sized       = ours + "-Budget"
+	fixed       = ours + "-Budget-fixed"
+)
+
+// What programs set for timedCall.
+const (
+	attemptTimeout = 2 * time.Second
+	atOnce         = 20
 )
 
 // leaves are the policies of the library that wrap nothing, as entries of readyConstant. ExponentialBackOff
@@ -86,6 +96,12 @@ func tasks(ctx context.Context) []task {
 	all := []task{
 		{name: perCall, entries: entriesOf(func(p peer) retry { return p.perCall(ctx, failing(0)) })},
 		{name: ready, entries: entriesOf(func(p peer) retry { return p.ready(ctx, failing(0)) })},
+		{name: timedCall, entries: append(
+			entriesOf(func(p peer) retry { return p.perCall(ctx, timed(ctx, succeed)) }),
+			entry{assembled, repeating(func() retry { return retrierCall(ctx, succeed, nil) })},
+			entry{inSlots, repeating(func() retry { return retrierCall(ctx, succeed, backoff.NewSlots(atOnce)) })},
+			entry{inSemaphore, repeating(func() retry { return semaphoreCall(ctx, timed(ctx, succeed)) })},
+		)},
 	}
 	for _, t := range []struct {
 		name     string
@@ -142,20 +158,56 @@ func tasks(ctx context.Context) []task {
 func entriesOf(build func(p peer) retry) []entry {
 	entries := make([]entry, len(peers))
 	for i, p := range peers {
-		entries[i] = entry{p.name, func(tb testing.TB) func(int) {
-			retry := build(p)
-			return func(n int) {
-				for range n {
-					if err := retry(); err != nil {
-						tb.Error(err)
-						return
-					}
-				}
-			}
-		}}
+		entries[i] = entry{p.name, repeating(func() retry { return build(p) })}
 	}
 	return entries
 }
+
+// repeating does what build returns n times.
+func repeating(build func() retry) func(testing.TB) func(n int) {
+	return func(tb testing.TB) func(n int) {
+		retry := build()
+		return func(n int) {
+			for range n {
+				if err := retry(); err != nil {
+					tb.Error(err)
+					return
+				}
+			}
+		}
+	}
+}
+
+// timed returns op with a timeout for each attempt, as programs write it by hand.
+func timed(ctx context.Context, op func(ctx context.Context) error) func() error {
+	return func() error {
+		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+		defer cancel()
+		return op(attempt)
+	}
+}
+
+// retrierCall makes the same call by a Retrier, which makes a policy and a timeout for each.
+func retrierCall(ctx context.Context, op func(ctx context.Context) error, slots *backoff.Slots) retry {
+	r := backoff.Retrier{AttemptTimeout: attemptTimeout, Slots: slots, MaxRetries: maxRetries}
+	return func() error { return r.Do(ctx, op) }
+}
+
+// semaphoreCall is oursPerCall with a bound on the calls in progress, written by hand.
+func semaphoreCall(ctx context.Context, op func() error) retry {
+	inProgress := make(chan struct{}, atOnce)
+	return func() error {
+		select {
+		case inProgress <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		defer func() { <-inProgress }()
+		return backoff.Retry(op, oursPolicy(ctx))
+	}
+}
+
+func succeed(context.Context) error { return nil }
 
 // failing returns an operation that succeeds at each (n+1)th call.
 func failing(n int) func() error {

@@ -20,6 +20,7 @@ import (
 var rows = []struct{ peer, name string }{
 	{"backoff", "**`Retry`**"},
 	{"backoff-Attempts", "**`Attempts`**"},
+	{"backoff-Retrier-Slots", "**`Retrier`**, with slots"},
 	{"cenkalti-v4", "cenkalti v4"},
 	{"cenkalti-v5", "cenkalti v5"},
 	{"cenkalti-v7", "cenkalti v7"},
@@ -46,11 +47,11 @@ func run(in io.Reader, out io.Writer) error {
 	w := bufio.NewWriter(out)
 	fmt.Fprintf(w, "%s, %s cores, %s %s, %s, the fastest of %d rounds\n\n",
 		r.cpu, r.cores, runtime.Version(), r.system, time.Now().Format(time.DateOnly), r.rounds)
-	fmt.Fprintln(w, "| | per call, ns (allocs) | reused, ns | ten failures, ns | waiting, B |")
-	fmt.Fprintln(w, "|---|---:|---:|---:|---:|")
+	fmt.Fprintln(w, "| | per call, ns (allocs) | with a timeout, ns (allocs) | reused, ns | ten failures, ns | waiting, B |")
+	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|")
 	for _, row := range rows {
-		fmt.Fprintf(w, "| %s | %s (%s) | %s | %s | %s |\n", row.name, r.get("per-call", row.peer, "sec/op"),
-			r.get("per-call", row.peer, "allocs/op"), r.get("ready", row.peer, "sec/op"),
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s |\n", row.name,
+			r.call("per-call", row.peer), r.call("timed-call", row.peer), r.get("ready", row.peer, "sec/op"),
 			r.get("ten-failures", row.peer, "sec/op"), r.get("waiting-call", row.peer, "B/call"))
 	}
 	return w.Flush()
@@ -108,6 +109,18 @@ func read(in io.Reader) (results, error) {
 	return r, nil
 }
 
+// call returns the time of a call and its allocations.
+func (r results) call(task, peer string) string {
+	took := r.get(task, peer, "sec/op")
+	if took == unmeasured {
+		return unmeasured
+	}
+	return fmt.Sprintf("%s (%s)", took, r.get(task, peer, "allocs/op"))
+}
+
+// unmeasured stands for a figure that the input does not have.
+const unmeasured = "–"
+
 // get returns a figure, times in nanoseconds.
 func (r results) get(task, peer, unit string) string {
 	value, ok := r.least[figure{task, peer, unit}]
@@ -116,7 +129,7 @@ func (r results) get(task, peer, unit string) string {
 	}
 	switch {
 	case !ok:
-		return "–"
+		return unmeasured
 	case unit == "sec/op" && value < 10:
 		return fmt.Sprintf("%.1f", value)
 	}
