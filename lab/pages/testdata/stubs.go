@@ -78,6 +78,8 @@ func pay(ctx context.Context, amount int64) error { return attempt(ctx) }
 
 func ping(ctx context.Context, db *sql.DB) error { return attempt(ctx) }
 
+func read(body io.Reader) error { return attempt(ctx, body) }
+
 func save(ctx context.Context, with ...any) error { return attempt(ctx) }
 
 func send(ctx context.Context, client *http.Client) error { return attempt(ctx) }
