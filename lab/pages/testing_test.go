@@ -16,10 +16,14 @@ import (
 	"example.com/backoff/httpretry"
 )
 
+var lookUps = backoff.Retrier{
+	AttemptTimeout: 2 * time.Second,
+	Slots:          backoff.NewSlots(20),
+}
+
 // lookUp is code to be tested. It retries as it does in production.
 func lookUp(ctx context.Context, get func(context.Context) (string, error)) (string, error) {
-	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
-	return backoff.RetryWithData(func() (string, error) { return get(ctx) }, backoff.WithContext(policy, ctx))
+	return backoff.DoWithData(ctx, &lookUps, get)
 }
 
 func TestRetriesTwice(t *testing.T) {
@@ -53,6 +57,68 @@ func TestGivesUpAtDeadline(t *testing.T) {
 
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.LessOrEqual(t, time.Since(start), time.Second)
+	})
+}
+
+func TestEachWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var attempts []time.Time
+		_, err := lookUp(t.Context(), func(context.Context) (string, error) {
+			attempts = append(attempts, time.Now())
+			return "", errors.New("busy")
+		})
+		require.EqualError(t, err, "busy")
+		require.Len(t, attempts, 4)
+
+		for i, bounds := range [][2]time.Duration{
+			{250 * time.Millisecond, 750 * time.Millisecond},
+			{375 * time.Millisecond, 1125 * time.Millisecond},
+			{562 * time.Millisecond, 1688 * time.Millisecond},
+		} {
+			wait := attempts[i+1].Sub(attempts[i])
+			require.GreaterOrEqual(t, wait, bounds[0])
+			require.LessOrEqual(t, wait, bounds[1])
+		}
+	})
+}
+
+func TestExactWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var waits []string
+		exact := lookUps
+		exact.MaxRetries = 3
+		exact.Policy = func() backoff.BackOff {
+			return backoff.NewExponentialBackOff(backoff.WithJitter(backoff.NoJitter))
+		}
+		exact.Notify = func(_ context.Context, _ int, _ error, wait time.Duration) {
+			waits = append(waits, wait.String())
+		}
+
+		err := exact.Do(t.Context(), func(context.Context) error {
+			return errors.New("busy")
+		})
+
+		require.EqualError(t, err, "busy")
+		require.Equal(t, []string{"500ms", "750ms", "1.125s"}, waits)
+	})
+}
+
+func TestNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 20 {
+			require.NoError(t, lookUps.Slots.Acquire(t.Context(), 0))
+			defer lookUps.Slots.Release()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		start := time.Now()
+
+		_, err := lookUp(ctx, func(context.Context) (string, error) {
+			return "hello", nil
+		})
+
+		require.ErrorIs(t, err, backoff.ErrNoSlot)
+		require.Equal(t, 3*time.Second, time.Since(start)) // when too little is left for an attempt
 	})
 }
 
