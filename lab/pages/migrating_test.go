@@ -54,11 +54,17 @@ func main() {
 
 const dependency = `package dependency
 
-import "github.com/cenkalti/backoff/v4"
+import (
+	"context"
+
+	"github.com/cenkalti/backoff/v4"
+)
 
 func Retry(f func() error) error {
 	return backoff.Retry(f, backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 5))
 }
+
+func Canceled(err error) bool { return err == context.Canceled }
 `
 
 // The steps of the page work as written. In a program that has both names, a mark that it makes does
@@ -67,8 +73,8 @@ func TestMigratingSteps(t *testing.T) {
 	_, page, _ := strings.Cut(read(t, "docs/migrating.md"), "## From v4\n")
 	page, _, _ = strings.Cut(page, "## Projects tried")
 	steps := regexp.MustCompile(`(?m)(?:^(?:   )?    \S.*\n)+`).FindAllString(page, -1)
-	require.Len(t, steps, 5)
-	add, imports, tidy, replace := steps[0], steps[1], steps[2], steps[4]
+	require.Len(t, steps, 6)
+	add, imports, tidy, replace, look := steps[0], steps[1], steps[2], steps[4], steps[5]
 	const raise = "go mod edit -go=1.23"
 	for _, command := range []string{raise, "go mod tidy", "go mod vendor", "go work use"} {
 		require.True(t, strings.Contains(page, "`"+command+"`"), "docs/migrating.md does not show %s", command)
@@ -122,6 +128,7 @@ func TestMigratingSteps(t *testing.T) {
 
 		shell("alone", add, replace, test.without, test.finally)
 		require.Equal(t, "6 gone\n", shell("alone", use))
+		require.Regexp(t, `/dependency/dependency\.go:\d+:.*err == context\.Canceled`, shell("alone", look))
 		require.Contains(t, shell("alone", "go list -m -f '{{.Replace}}' github.com/cenkalti/backoff/v4"), "cenkalti")
 	}
 }

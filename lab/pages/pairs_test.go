@@ -38,6 +38,40 @@ var migrations = []struct {
 		func(g given) (any, error) { return backoff.RetryWithData(g.op, backoff.WithContext(g.b, g.ctx)) },
 	},
 	{
+		"an operation with a type",
+		func(g given) (any, error) {
+			return v5.Retry(g.ctx, v5.Operation[int](g.op), v5.WithBackOff(g.b5))
+		},
+		func(g given) (any, error) {
+			return v6.Retry(g.ctx, v6.Operation[int](g.op), v6.WithBackOff(g.b6))
+		},
+		func(g given) (any, error) {
+			return v7.Retry(g.ctx, v7.Operation[int](g.op), v7.WithBackOff(g.b7))
+		},
+		func(g given) (any, error) {
+			return backoff.RetryWithData(backoff.OperationWithData[int](g.op), backoff.WithContext(g.b, g.ctx))
+		},
+	},
+	{
+		"options from a helper",
+		func(g given) (any, error) {
+			options := []v5.RetryOption{v5.WithBackOff(g.b5), v5.WithMaxTries(5)}
+			return v5.Retry(g.ctx, g.op, options...)
+		},
+		func(g given) (any, error) {
+			options := []v6.RetryOption{v6.WithBackOff(g.b6), v6.WithMaxTries(5)}
+			return v6.Retry(g.ctx, g.op, options...)
+		},
+		func(g given) (any, error) {
+			options := []v7.RetryOption{v7.WithBackOff(g.b7), v7.WithMaxTries(5)}
+			return v7.Retry(g.ctx, g.op, options...)
+		},
+		func(g given) (any, error) {
+			var policy backoff.BackOff = backoff.WithMaxRetries(g.b, 4)
+			return backoff.RetryWithData(g.op, backoff.WithContext(policy, g.ctx))
+		},
+	},
+	{
 		"no value",
 		func(g given) (any, error) {
 			return v5.Retry(g.ctx, func() (any, error) { return nil, g.do() }, v5.WithBackOff(g.b5))
@@ -350,31 +384,45 @@ func TestMigratingTimeLimit(t *testing.T) {
 	require.ErrorIs(t, hangs.err, errBusy)
 }
 
-// With a Multiplier of zero the others wait the first interval again and again.
-func TestMigratingMultiplier(t *testing.T) {
-	const interval = 100 * time.Millisecond
-	calls := func(program func(given) (any, error)) []time.Duration {
-		return migrationCase{timeout: time.Hour, instant: true}.run(t, program).calls
-	}
-	old := []time.Duration{0, interval, 2 * interval, 3 * interval}
-	require.Equal(t, old, calls(func(g given) (any, error) {
-		return v5.Retry(g.ctx, g.op, v5.WithBackOff(&v5.ExponentialBackOff{InitialInterval: interval}), v5.WithMaxTries(4))
-	}))
-	require.Equal(t, old, calls(func(g given) (any, error) {
-		return v6.Retry(g.ctx, g.op, v6.WithBackOff(&v6.ExponentialBackOff{InitialInterval: interval}), v6.WithMaxTries(4))
-	}))
-	require.Equal(t, old, calls(func(g given) (any, error) {
-		return v7.Retry(g.ctx, g.op, v7.WithBackOff(&v7.ExponentialBackOff{InitialInterval: interval}), v7.WithMaxTries(4))
-	}))
-	here := func(multiplier float64) func(given) (any, error) {
-		return func(g given) (any, error) {
-			b := &backoff.ExponentialBackOff{InitialInterval: interval, Multiplier: multiplier}
-			return backoff.RetryWithData(g.op, backoff.WithMaxRetries(b, 3))
-		}
-	}
-	require.Equal(t, []time.Duration{0, 100e6, 250e6, 475e6}, calls(here(0)))
-	require.Equal(t, old, calls(here(1)))
+// literals are policies whose fields mean something else there: each with the intervals of the others, and ours.
+var literals = map[string]struct {
+	first, longest time.Duration
+	multiplier     float64
+	old, here      []time.Duration
+}{
+	"a Multiplier of zero":          {1, 60, 0, []time.Duration{1000, 1000, 1000}, []time.Duration{1000, 1500, 2250}},
+	"a Multiplier below 1":          {1, 60, 0.5, []time.Duration{1000, 500, 250}, []time.Duration{1000, 1000, 1000}},
+	"a MaxInterval of zero":         {1, 0, 2, []time.Duration{1000, 1000, 1000}, []time.Duration{1000, 2000, 4000}},
+	"an interval above MaxInterval": {10, 4, 2, []time.Duration{10000, 4000, 4000}, []time.Duration{4000, 4000, 4000}},
+	"no MaxInterval, up to 60 s":    {40, 0, 2, []time.Duration{40000, 40000, 40000}, []time.Duration{40000, 60000, 60000}},
+	"equal waits":                   {1, 60, 1, []time.Duration{1000, 1000, 1000}, []time.Duration{1000, 1000, 1000}},
 }
+
+func TestMigratingLiterals(t *testing.T) {
+	for name, test := range literals {
+		t.Run(name, func(t *testing.T) {
+			first := test.first * time.Second
+			longest := test.longest * time.Second
+			policies := map[string]policy{
+				"v5": &v5.ExponentialBackOff{InitialInterval: first, Multiplier: test.multiplier, MaxInterval: longest},
+				"v6": &v6.ExponentialBackOff{InitialInterval: first, Multiplier: test.multiplier, MaxInterval: longest},
+				"v7": &v7.ExponentialBackOff{InitialInterval: first, Multiplier: test.multiplier, MaxInterval: longest},
+				"":   &backoff.ExponentialBackOff{InitialInterval: first, Multiplier: test.multiplier, MaxInterval: longest},
+			}
+			for version, p := range policies {
+				want := test.old
+				if version == "" {
+					want = test.here
+				}
+				for n, interval := range want {
+					require.Equal(t, interval*time.Millisecond, p.NextBackOff(), "%s, wait %d", version, n+1)
+				}
+			}
+		})
+	}
+}
+
+type policy interface{ NextBackOff() time.Duration }
 
 // A policy that is asked by hand never stops there. Here it does after 15 minutes.
 func TestMigratingByHand(t *testing.T) {
@@ -435,6 +483,66 @@ func TestMigratingRetryAfter(t *testing.T) {
 	require.Equal(t, []time.Duration{30 * time.Second, 30 * time.Second, 45 * time.Second}, here.waits)
 }
 
+// A wait of zero means "at once" there. Here it asks for nothing, and the policy's wait follows.
+func TestMigratingRetryAfterZero(t *testing.T) {
+	c := migrationCase{successAt: 2, timeout: time.Hour}
+	for _, old := range []func(given) (any, error){
+		func(g given) (any, error) {
+			op := func() (int, error) { n, err := g.op(); return n, ifFailed(err, v5.RetryAfter(0)) }
+			return v5.Retry(g.ctx, op, v5.WithBackOff(g.b5), v5.WithNotify(g.notify))
+		},
+		func(g given) (any, error) {
+			op := func() (int, error) { n, err := g.op(); return n, ifFailed(err, v7.RetryAfter(0, err)) }
+			return v7.Retry(g.ctx, op, v7.WithBackOff(g.b7), v7.WithNotify(g.notify))
+		},
+	} {
+		require.Equal(t, []time.Duration{0}, c.run(t, old).waits)
+	}
+	here := c.run(t, func(g given) (any, error) {
+		op := func() (int, error) { n, err := g.op(); return n, backoff.RetryAfter(err, 0) }
+		return backoff.RetryNotifyWithData(op, backoff.WithContext(g.b, g.ctx), g.notify)
+	})
+	require.Equal(t, []time.Duration{500 * time.Millisecond}, here.waits)
+	require.Same(t, errBusy, backoff.RetryAfter(errBusy, 0))
+}
+
+// v7's Stop waits until the ticker has ended, and so for the policy if that is being asked. Ours does not.
+func TestMigratingTickerStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slowPolicy{}
+		took := func(c <-chan time.Time, stop func()) time.Duration {
+			<-c
+			synctest.Wait() // until the policy is asked
+			start := time.Now()
+			stop()
+			return time.Since(start)
+		}
+		old := v7.NewTicker(slow)
+		require.Equal(t, time.Minute, took(old.C, old.Stop))
+		select {
+		case _, ok := <-old.C:
+			require.False(t, ok)
+		default:
+			t.Error("not closed")
+		}
+
+		here := backoff.NewTicker(slow)
+		require.Zero(t, took(here.C, here.Stop))
+		_, ok := <-here.C
+		require.False(t, ok)
+	})
+}
+
+// slowPolicy takes a minute for each answer.
+type slowPolicy struct{}
+
+func (*slowPolicy) Reset() {}
+
+func (*slowPolicy) NextBackOff() time.Duration {
+	time.Sleep(time.Minute)
+	return 0
+}
+
 // A wait that would outlast the deadline is refused here, unless it is the first; the others wait until
 // the deadline. So only their contexts have a cause then.
 func TestMigratingDeadline(t *testing.T) {
@@ -481,6 +589,11 @@ func TestMigratingErrors(t *testing.T) {
 	}).err
 	require.ErrorIs(t, marked, v7.ErrPermanent)
 	require.Same(t, errBusy, v7.AsRetryError(marked).LastErr)
+	require.ErrorIs(t, v6.Permanent(errBusy), v6.ErrPermanent)
+	require.ErrorIs(t, v7.Permanent(errBusy), v7.ErrPermanent)
+	require.ErrorIs(t, backoff.Permanent(errBusy), &backoff.PermanentError{})
+	var mark *v5.PermanentError
+	require.ErrorAs(t, v5.Permanent(errBusy), &mark)
 	require.Same(t, errBusy, c.run(t, func(g given) (any, error) {
 		return nil, backoff.Retry(func() error { return backoff.Permanent(g.do()) }, g.b)
 	}).err)

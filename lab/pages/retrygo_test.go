@@ -78,6 +78,21 @@ func linear4(n uint, err error, _ *retry4.Config) time.Duration { return linear(
 
 func linear5(n uint, err error, _ retry5.DelayContext) time.Duration { return linear(n, err) }
 
+var errFull = errors.New("full")
+
+// fullAtFirst returns op, but what its first call fails with goes through full.
+func fullAtFirst(op func() (int, error), full func(error) error) func() (int, error) {
+	first := true
+	return func() (int, error) {
+		n, err := op()
+		if err != nil && first {
+			err = full(err)
+		}
+		first = false
+		return n, err
+	}
+}
+
 func temporary(err error) bool { return !errors.Is(err, errBusy) }
 
 // retryGoDefaults returns a policy with the attempts and the waits that retry-go has without options.
@@ -189,6 +204,33 @@ var retryGoPairs = []struct {
 		func(g given) (any, error) {
 			b := &Delays{Delay: linear}
 			return backoff.RetryWithData(g.op, backoff.WithContext(backoff.WithMaxRetries(b, 9), g.ctx))
+		},
+	},
+	{
+		"a function that calls BackOffDelay",
+		func(g given) (any, error) {
+			delay := func(n uint, err error, config *retry4.Config) time.Duration {
+				if errors.Is(err, errFull) {
+					return time.Minute
+				}
+				return retry4.BackOffDelay(n, err, config)
+			}
+			op := fullAtFirst(g.op, func(err error) error { return fmt.Errorf("%w: %w", errFull, err) })
+			return retry4.DoWithData(op, retry4.Context(g.ctx), retry4.DelayType(delay))
+		},
+		func(g given) (any, error) {
+			delay := func(n uint, err error, config retry5.DelayContext) time.Duration {
+				if errors.Is(err, errFull) {
+					return time.Minute
+				}
+				return retry5.BackOffDelay(n, err, config)
+			}
+			op := fullAtFirst(g.op, func(err error) error { return fmt.Errorf("%w: %w", errFull, err) })
+			return retry5.NewWithData[int](retry5.Context(g.ctx), retry5.DelayType(delay)).Do(op)
+		},
+		func(g given) (any, error) {
+			op := fullAtFirst(g.op, func(err error) error { return backoff.RetryAfter(err, time.Minute) })
+			return backoff.RetryWithData(op, backoff.WithContext(backoff.WithMaxRetries(doubling(), 9), g.ctx))
 		},
 	},
 	{
@@ -571,6 +613,52 @@ func TestRetryGoMarkedNil(t *testing.T) {
 	require.Error(t, retry4.Unrecoverable(nil))
 	require.Error(t, retry5.Unrecoverable(nil))
 	require.NoError(t, backoff.Permanent(nil))
+}
+
+// A mark is found in an error that the operation returned, and in one that wraps it.
+func TestRetryGoIsRecoverable(t *testing.T) {
+	for mark, recoverable := range map[error]func(error) bool{
+		retry4.Unrecoverable(errBusy): func(err error) bool { return retry4.IsRecoverable(err) },
+		retry5.Unrecoverable(errBusy): func(err error) bool { return retry5.IsRecoverable(err) },
+		backoff.Permanent(errBusy):    func(err error) bool { return !errors.Is(err, &backoff.PermanentError{}) },
+	} {
+		require.True(t, recoverable(errBusy))
+		require.False(t, recoverable(mark))
+		require.False(t, recoverable(fmt.Errorf("load: %w", mark)))
+	}
+}
+
+// MaxDelay also cuts down what a function for DelayType returns. A server's wait is not cut down here.
+func TestRetryGoServerWait(t *testing.T) {
+	c := migrationCase{successAt: 2, timeout: time.Hour, instant: true}
+	minute4 := func(uint, error, *retry4.Config) time.Duration { return time.Minute }
+	minute5 := func(uint, error, retry5.DelayContext) time.Duration { return time.Minute }
+	require.Equal(t, time.Second, c.run(t, func(g given) (any, error) {
+		return retryGo4(g, retry4.DelayType(minute4), retry4.MaxDelay(time.Second))
+	}).took)
+	require.Equal(t, time.Second, c.run(t, func(g given) (any, error) {
+		return retryGo5(g, retry5.DelayType(minute5), retry5.MaxDelay(time.Second))
+	}).took)
+	require.Equal(t, time.Minute, c.run(t, func(g given) (any, error) {
+		return nil, backoff.Retry(func() error {
+			return backoff.RetryAfter(g.do(), time.Minute)
+		}, doubling(backoff.WithMaxInterval(time.Second)))
+	}).took)
+}
+
+// With Attempts(0), v4 takes no notice of AttemptsForError.
+func TestRetryGoAttemptsForError(t *testing.T) {
+	c := migrationCase{successAt: 8, timeout: time.Hour, instant: true}
+	calls := func(program func(given) (any, error)) int { return len(c.run(t, program).calls) }
+	require.Equal(t, 8, calls(func(g given) (any, error) {
+		return retryGo4(g, retry4.Attempts(0), retry4.AttemptsForError(3, errBusy))
+	}))
+	require.Equal(t, 3, calls(func(g given) (any, error) {
+		return retryGo5(g, retry5.Attempts(0), retry5.AttemptsForError(3, errBusy))
+	}))
+	require.Equal(t, 3, calls(func(g given) (any, error) {
+		return nil, backoff.Retry(g.do, backoff.WithRetryIf(doubling(), upTo(3, errBusy)))
+	}))
 }
 
 // Each line of code in the page's list stands in this file.
