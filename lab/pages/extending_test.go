@@ -117,6 +117,39 @@ func TestCounter(t *testing.T) {
 	}
 }
 
+// A body that leaves a later pass before its attempt is observed all the same.
+func TestObservedBreak(t *testing.T) {
+	counter := &Counter{BackOff: &backoff.ZeroBackOff{}}
+	_ = func() (err error) {
+		for attempt := range backoff.Attempts(counter, &err) {
+			if attempt == 2 {
+				break
+			}
+			err = errBusy
+		}
+		return err
+	}()
+	require.Equal(t, 2, counter.Attempts)
+}
+
+// A slow notify passes the deadline and MaxElapsedTime.
+func TestSlowNotify(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policy := backoff.NewExponentialBackOff(
+			backoff.WithJitter(backoff.NoJitter),
+			backoff.WithMaxElapsedTime(time.Second),
+		)
+		calls := 0
+		start := time.Now()
+		err := backoff.RetryNotify(func() error { calls++; return errBusy }, policy, func(error, time.Duration) {
+			time.Sleep(time.Minute)
+		})
+		require.Same(t, errBusy, err)
+		require.Equal(t, 2, calls)
+		require.Equal(t, time.Minute+500*time.Millisecond, time.Since(start))
+	})
+}
+
 // Spread is a decorator that makes each wait longer by a random part of it, up to Share.
 type Spread struct {
 	backoff.BackOff
