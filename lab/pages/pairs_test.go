@@ -67,7 +67,7 @@ var migrations = []struct {
 			return v7.Retry(g.ctx, g.op, options...)
 		},
 		func(g given) (any, error) {
-			var policy backoff.BackOff = backoff.WithMaxRetries(g.b, 4)
+			policy := backoff.WithMaxRetries(g.b, 4)
 			return backoff.RetryWithData(g.op, backoff.WithContext(policy, g.ctx))
 		},
 	},
