@@ -32,6 +32,12 @@ var ctx context.Context
 
 var db *sql.DB
 
+var err error
+
+var body []byte
+
+var etag string
+
 var id int64
 
 var operation backoff.Operation
