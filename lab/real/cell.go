@@ -4,18 +4,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 )
 
-// recovery is how long operations must succeed again until a server is said to be back.
-const recovery = 5 * time.Second
-
 // cell is one measurement: a server and its clients. It is also what their processes are told.
 type cell struct {
-	Server, Client       string
+	Server, Client       string // their names
 	Load                 float64
 	Trouble              string
 	From, Down, Duration time.Duration
@@ -27,15 +23,19 @@ type cell struct {
 	Number   int       // of the client
 }
 
-func (c cell) String() string {
-	return fmt.Sprintf("%s, %s, load %g, seed %d", c.Server, c.Client, c.Load, c.Seed)
-}
+func (c cell) String() string { return fmt.Sprintf("%s, %s, load %g", c.Server, c.Client, c.Load) }
 
 // takes returns how long a cell takes at most.
 func (c cell) takes() time.Duration { return c.Duration + deadline + 2*time.Second }
 
-// run measures a cell. log receives what happens to its server.
-func (c cell) run(ctx context.Context, stderr, log io.Writer) (o outcome, err error) {
+// troubles are what a server gets into: the signals for it, and what the table says.
+var troubles = map[string]struct{ begin, end, title string }{
+	"stop": {"STOP", "CONT", "stopped"},
+	"half": {"USR1", "USR2", "at half of its capacity"},
+}
+
+// run measures a cell.
+func (c cell) run(ctx context.Context, stderr io.Writer) (r report, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all []*child
 	defer func() {
@@ -44,139 +44,69 @@ func (c cell) run(ctx context.Context, stderr, log io.Writer) (o outcome, err er
 			process.end()
 		}
 	}()
-	begin := func(role string) (*child, error) {
-		process, err := start(ctx, stderr, role, c)
+	begin := func(args []string, err error) error {
+		if err != nil {
+			return err
+		}
+		process, err := start(ctx, stderr, nil, args)
 		if err == nil {
 			all = append(all, process)
 		}
-		return process, err
+		return err
 	}
 
-	server, err := begin("guard")
-	if err != nil {
-		return o, err
+	args, err := inRole("server", c)
+	if err := begin(guarded(guard, args), err); err != nil {
+		return r, err
 	}
-	if c.Address, err = server.line(); err != nil {
-		return o, err
+	server := all[0]
+	if err := server.read(&c.Address); err != nil {
+		return r, err
 	}
 	c.Start = time.Now().Add(time.Second)
 	for c.Number = range processes {
-		if _, err := begin("client"); err != nil {
-			return o, err
+		if err := begin(inRole("client", c)); err != nil {
+			return r, err
 		}
 	}
-	if err := c.disturb(ctx, server, log); err != nil {
-		return o, err
+	if err := c.disturb(ctx, server, stderr); err != nil {
+		return r, err
 	}
-	for _, process := range all[1:] {
-		var r clientReport
-		if err := process.read(&r); err != nil {
-			return o, err
-		}
-		o.add(r)
-	}
-	server.in.Close()
-	if err := server.read(&o.serverReport); err != nil {
-		return o, err
-	}
-	return o, o.check(find(clients, c.Client).perProcess())
+	return c.collect(all[1:], server)
 }
 
 // disturb gets the server into its trouble, and out of it.
-func (c cell) disturb(ctx context.Context, server *child, log io.Writer) error {
-	bad, good := "stop", "continue"
-	if c.Trouble == "half" {
-		bad, good = "half", "whole"
-	}
+func (c cell) disturb(ctx context.Context, server *child, stderr io.Writer) error {
+	trouble := troubles[c.Trouble]
 	for _, step := range []struct {
-		at   time.Duration
-		what string
-	}{{c.From, bad}, {c.From + c.Down, good}} {
+		at     time.Duration
+		signal string
+	}{{c.From, trouble.begin}, {c.From + c.Down, trouble.end}} {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(time.Until(c.Start.Add(step.at))):
 		}
-		if _, err := fmt.Fprintln(server.in, step.what); err != nil {
+		if _, err := fmt.Fprintln(server.in, step.signal); err != nil {
 			return err
 		}
-		fmt.Fprintf(log, "%v: %s\n", c, step.what)
+		fmt.Fprintf(stderr, "%v: %s\n", c, step.signal)
 	}
 	return nil
 }
 
-// outcome is what the clients of a cell report together, and its server.
-type outcome struct {
-	clientReport
-	serverReport
-}
-
-// add adds the report of a client.
-func (o *outcome) add(r clientReport) {
-	o.Begun += r.Begun
-	o.Done += r.Done
-	o.NoSlot += r.NoSlot
-	o.NoBudget += r.NoBudget
-	o.Failed += r.Failed
-	o.Ended += r.Ended
-	o.Attempts += r.Attempts
-	o.Counted += r.Counted
-	o.MostAttempts = max(o.MostAttempts, r.MostAttempts)
-	o.Latest = max(o.Latest, r.Latest)
-	if o.BegunAt == nil {
-		o.BegunAt = make([]int, len(r.BegunAt))
-		o.LostAt = make([]int, len(r.LostAt))
-	}
-	for second := range r.BegunAt {
-		o.BegunAt[second] += r.BegunAt[second]
-		o.LostAt[second] += r.LostAt[second]
-	}
-}
-
-// check returns an error if the counts contradict each other. Each process had so many slots, if not zero.
-func (o *outcome) check(slots int) error {
-	lost := o.NoSlot + o.NoBudget + o.Failed
-	switch {
-	case o.Begun == 0:
-		return errors.New("no operation began")
-	case o.Begun != o.Done+lost:
-		return fmt.Errorf("%d operations began, and %d have an outcome", o.Begun, o.Done+lost)
-	case o.Begun != o.Ended || o.Attempts != o.Counted:
-		return fmt.Errorf("%d operations with %d attempts, and the Retriers counted %d with %d", o.Begun, o.Attempts, o.Ended, o.Counted)
-	case sum(o.BegunAt) != o.Begun || sum(o.LostAt) != lost:
-		return fmt.Errorf("of %d operations %d were lost, and second by second %d of %d", o.Begun, lost, sum(o.LostAt), sum(o.BegunAt))
-	case int64(o.Done) > o.Answered || o.Answered > o.Requests || o.Requests > int64(o.Attempts):
-		return fmt.Errorf("%d operations succeeded by %d answers to %d requests of %d attempts", o.Done, o.Answered, o.Requests, o.Attempts)
-	case slots > 0 && o.MostAttempts > slots:
-		return fmt.Errorf("%d attempts at once with %d slots", o.MostAttempts, slots)
-	}
-	return nil
-}
-
-func sum(list []int) (total int) {
-	for _, n := range list {
-		total += n
-	}
-	return total
-}
-
-// lost returns the share of the operations that were lost, as a percentage.
-func (o *outcome) lost() float64 { return 100 * float64(o.Begun-o.Done) / float64(o.Begun) }
-
-// back returns how many seconds after the trouble the server is back: from then on, at least 90 % of the
-// operations that begin in every five seconds succeed. It is negative if there is no such time.
-func (o *outcome) back(c cell) int {
-	window := int(recovery.Seconds())
-	end := int((c.From + c.Down).Seconds())
-	whole := int(c.Duration.Seconds())
-	back := -1
-	for from := whole - window; from >= end; from-- {
-		begun := sum(o.BegunAt[from : from+window])
-		lost := sum(o.LostAt[from : from+window])
-		if 10*lost > begun {
-			break
+// collect returns what the processes report when they are done.
+func (c cell) collect(clientProcesses []*child, server *child) (report, error) {
+	all := newReport(c)
+	for _, process := range append(clientProcesses, server) {
+		if process == server {
+			server.in.Close()
 		}
-		back = from - end
+		var r report
+		if err := process.read(&r); err != nil {
+			return all, err
+		}
+		all.add(r)
 	}
-	return back
+	return all, all.check(clients[c.Client].perProcess())
 }

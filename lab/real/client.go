@@ -26,20 +26,20 @@ const (
 
 // client is a column of the table.
 type client struct {
-	name, title string
-	slots       float64 // of all processes, as a share of capacity × timeout; zero means no limit
-	retrier     backoff.Retrier
+	title   string
+	retries int
+	budget  bool
+	slots   float64 // of all processes, as a share of capacity × timeout; zero means no limit
 }
 
-func (c client) label() string { return c.name }
+var clientNames = []string{"none", "retries", "budget", "half", "half-budget"}
 
-var clients = []client{
-	{name: "none", title: "no retries", retrier: backoff.Retrier{MaxRetries: -1}},
-	{name: "retries", title: "three retries", retrier: backoff.Retrier{MaxRetries: 3}},
-	{name: "budget", title: "three retries, budget", retrier: backoff.Retrier{MaxRetries: 3, Budget: &backoff.Budget{}}},
-	{name: "half", title: "Retrier, a half", slots: 0.5, retrier: backoff.Retrier{MaxRetries: 3}},
-	{name: "half-budget", title: "Retrier, a half, and a budget", slots: 0.5,
-		retrier: backoff.Retrier{MaxRetries: 3, Budget: &backoff.Budget{}}},
+var clients = map[string]client{
+	"none":        {"no retries", -1, false, 0},
+	"retries":     {"three retries", 3, false, 0},
+	"budget":      {"three retries, budget", 3, true, 0},
+	"half":        {"Retrier, a half", 3, false, 0.5},
+	"half-budget": {"Retrier, a half, and a budget", 3, true, 0.5},
 }
 
 // perProcess returns the number of slots in each process.
@@ -47,21 +47,15 @@ func (c client) perProcess() int {
 	return int(c.slots * capacity * attemptTimeout.Seconds() / processes)
 }
 
-// clientReport is what a client prints in the end.
-type clientReport struct {
-	Begun    int
-	Done     int // operations that succeeded
-	NoSlot   int // that found no slot
-	NoBudget int // whose last retry the budget refused
-	Failed   int // that had no retries or no time left
-	Ended    int // as the Retrier counts them
-	Attempts int // as the operations count them
-	Counted  int // as the Retrier counts them
-
-	MostAttempts int           // in progress at once
-	Latest       time.Duration // how much later than it should have an operation began
-	BegunAt      []int         // operations by the second in which they began
-	LostAt       []int         // those of them that did not succeed
+func (c client) retrier() backoff.Retrier {
+	r := backoff.Retrier{AttemptTimeout: attemptTimeout, MaxRetries: c.retries}
+	if c.budget {
+		r.Budget = &backoff.Budget{}
+	}
+	if n := c.perProcess(); n > 0 {
+		r.Slots = backoff.NewSlots(n)
+	}
+	return r
 }
 
 // program is a client process.
@@ -69,20 +63,24 @@ type program struct {
 	cell
 	retrier backoff.Retrier
 	http    *http.Client
-	body    []byte
 
 	mu         sync.Mutex
 	inProgress int // attempts
-	report     clientReport
+	report     report
 }
 
-// runClient begins operations from the start of the cell on, and prints a clientReport when all have ended.
+// runClient begins operations from the start of the cell on, and prints a report when all have ended.
 func runClient(c cell) error {
 	exitWithParent()
-	p := newProgram(c)
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 100
+	transport.Proxy = nil
+	p := &program{cell: c, retrier: clients[c.Client].retrier(), http: &http.Client{Transport: transport}}
+	p.retrier.Done = p.ended
+	p.report = newReport(c)
+
 	random := rand.New(rand.NewPCG(c.Seed, uint64(c.Number)))
 	perSecond := c.Load * capacity / processes
-
 	var operations sync.WaitGroup
 	for at := time.Duration(0); ; {
 		at += time.Duration(random.ExpFloat64() / perSecond * float64(time.Second))
@@ -91,41 +89,23 @@ func runClient(c cell) error {
 			break
 		}
 		time.Sleep(time.Until(c.Start.Add(at)))
-		late := time.Since(c.Start.Add(at))
-		operations.Go(func() { p.operate(at, late, work) })
+		p.begin(at)
+		operations.Go(func() { p.operate(at, work) })
 	}
 	operations.Wait()
-	return json.NewEncoder(os.Stdout).Encode(&p.report)
+	return json.NewEncoder(os.Stdout).Encode(p.report)
 }
 
-func newProgram(c cell) *program {
-	column := *find(clients, c.Client)
-	seconds := int(c.Duration.Seconds()) + 1
-	p := &program{cell: c, retrier: column.retrier, body: make([]byte, 1000)}
-	p.report.BegunAt = make([]int, seconds)
-	p.report.LostAt = make([]int, seconds)
-
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 100
-	transport.Proxy = nil
-	p.http = &http.Client{Transport: transport}
-
-	p.retrier.AttemptTimeout = attemptTimeout
-	p.retrier.Done = p.ended
-	if n := column.perProcess(); n > 0 {
-		p.retrier.Slots = backoff.NewSlots(n)
-	}
-	return p
-}
-
-// operate makes an operation that begins at a time of the cell.
-func (p *program) operate(at, late, work time.Duration) {
+// begin counts an operation that begins at a time of the cell.
+func (p *program) begin(at time.Duration) {
 	p.mu.Lock()
-	p.report.Begun++
+	defer p.mu.Unlock()
 	p.report.BegunAt[int(at.Seconds())]++
-	p.report.Latest = max(p.report.Latest, late)
-	p.mu.Unlock()
+	p.report.Latest = max(p.report.Latest, time.Since(p.Start.Add(at)))
+}
 
+// operate makes an operation, and counts its outcome.
+func (p *program) operate(at, work time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	err := p.retrier.Do(ctx, func(ctx context.Context) error {
@@ -138,14 +118,14 @@ func (p *program) operate(at, late, work time.Duration) {
 	defer p.mu.Unlock()
 	switch {
 	case err == nil:
-		p.report.Done++
+		p.report.Counts["done"]++
 		return
 	case errors.Is(err, backoff.ErrNoSlot):
-		p.report.NoSlot++
+		p.report.Counts["no slot"]++
 	case errors.Is(err, backoff.ErrBudgetExhausted):
-		p.report.NoBudget++
+		p.report.Counts["no budget"]++
 	default:
-		p.report.Failed++
+		p.report.Counts["no retries or time left"]++
 	}
 	p.report.LostAt[int(at.Seconds())]++
 }
@@ -155,21 +135,21 @@ func (p *program) attempt(change int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inProgress += change
-	p.report.Attempts += max(0, change)
+	p.report.Counts["attempts"] += max(0, change)
 	p.report.MostAttempts = max(p.report.MostAttempts, p.inProgress)
 }
 
-// ended is the Retrier's own count.
+// ended counts what the Retrier reports.
 func (p *program) ended(_ context.Context, attempts int, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.report.Ended++
-	p.report.Counted += attempts
+	p.report.Counts["reported"]++
+	p.report.Counts["reported attempts"] += attempts
 }
 
 func (p *program) post(ctx context.Context, work time.Duration) error {
 	url := fmt.Sprintf("http://%s/?work=%v", p.Address, work)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(p.body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(make([]byte, 1000)))
 	if err != nil {
 		return backoff.Permanent(err)
 	}

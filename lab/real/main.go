@@ -11,10 +11,10 @@
 // long (half). A cell is the share of the operations begun in -duration that are lost, and how long after the trouble
 // 90 % of the operations begun in every five seconds succeed again.
 //
-// The processor is almost idle, so several cells are measured side by side: -lanes, which begin at different
+// The work needs next to no processor time, so cells are measured side by side: -lanes, which begin at different
 // times, each with a server and clients of its own. PostgreSQL is found in PATH or in Debian's folder; the rows
 // that need it are left out where it is missing. All listens on loopback addresses or Unix sockets, and all
-// processes end with the command, however that ends.
+// processes end with the command, however that ends. Standard error says what happens meanwhile.
 //
 // Real exits with 0 after success, with 1 if a measurement fails or its counts contradict each other, and
 // with 2 for bad usage.
@@ -22,25 +22,18 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
-
-// roles are the processes that the command starts. Each is the same program, with its role and a cell in JSON as
-// its arguments.
-var roles = map[string]func(cell) error{
-	"client":   runClient,
-	"server":   runServer,
-	"guard":    guardServer,
-	"postgres": guardPostgres,
-}
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
@@ -48,7 +41,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 2 && roles[args[0]] != nil {
 		return runRole(args[0], args[1])
 	}
-
 	o, err := parse(args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -73,20 +65,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// runRole is what the processes do that the command has started.
-func runRole(role, encoded string) int {
-	var c cell
-	err := json.Unmarshal([]byte(encoded), &c)
-	if err == nil {
-		err = roles[role](c)
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "real %s: %v\n", role, err)
-		return 1
-	}
-	return 0
-}
-
 // waitForParent returns when the process that started this one has ended. That is usually "go run", which passes
 // no SIGTERM on.
 func waitForParent() {
@@ -94,4 +72,79 @@ func waitForParent() {
 	for os.Getppid() == parent {
 		time.Sleep(200 * time.Millisecond)
 	}
+}
+
+// options are the flags.
+type options struct {
+	cell             // what all cells have in common
+	servers, clients []string
+	loads            []float64
+	lanes            int
+}
+
+// parse reads the flags, and says to stderr what is wrong with them.
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("real", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	rows := flags.String("server", "all", "the rows, separated by commas: "+strings.Join(serverNames, ", "))
+	columns := flags.String("client", "all", "the columns, separated by commas: "+strings.Join(clientNames, ", "))
+	loads := flags.String("load", "0.6,0.8", "shares of the capacity that the operations need, separated by commas")
+	flags.StringVar(&o.Trouble, "trouble", "stop", "stop or half")
+	flags.DurationVar(&o.From, "from", 10*time.Second, "when the trouble begins")
+	flags.DurationVar(&o.Down, "down", 10*time.Second, "how long the trouble lasts")
+	flags.DurationVar(&o.Duration, "duration", 62*time.Second, "how long operations begin")
+	flags.Uint64Var(&o.Seed, "seed", 1, "of the times at which operations begin, and of their work")
+	flags.IntVar(&o.lanes, "lanes", 6, "how many cells are measured side by side")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+
+	var err1, err2, err3 error
+	o.servers, err1 = choose(serverNames, *rows)
+	o.clients, err2 = choose(clientNames, *columns)
+	o.loads, err3 = parseLoads(*loads)
+	err = errors.Join(err1, err2, err3, o.check(flags.NArg()))
+	if err != nil {
+		fmt.Fprintln(stderr, "real:", err)
+	}
+	return o, err
+}
+
+func (o options) check(rest int) error {
+	switch {
+	case rest > 0:
+		return errors.New("arguments that are no flags")
+	case troubles[o.Trouble].begin == "":
+		return errors.New("-trouble is neither stop nor half")
+	case o.From < 0 || o.Down <= 0 || o.From+o.Down+recovery > o.Duration || o.Duration > time.Hour:
+		return fmt.Errorf("-from, -down and %v more do not fit into -duration, which is at most an hour", recovery)
+	case o.lanes < 1:
+		return errors.New("-lanes is less than 1")
+	}
+	return nil
+}
+
+// choose returns the names in a list, or all.
+func choose(all []string, list string) ([]string, error) {
+	if list == "all" {
+		return all, nil
+	}
+	chosen := strings.Split(list, ",")
+	for _, name := range chosen {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("%q is none of %s", name, strings.Join(all, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+func parseLoads(list string) (loads []float64, err error) {
+	for _, text := range strings.Split(list, ",") {
+		load, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(load > 0 && load <= 2) {
+			return nil, fmt.Errorf("-load: %q is not between 0 and 2", text)
+		}
+		loads = append(loads, load)
+	}
+	return loads, nil
 }

@@ -3,112 +3,104 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 )
 
-// Each process holds the other end of its children's standard inputs, and writes nothing there but names of
-// signals. So these inputs end with their parent, whatever it dies of, and a child whose input ends, ends too. A
-// stopped process would not notice, nor does PostgreSQL. So each of these has a guard as its parent.
+// roles are what the processes do that the command starts. Each is the same program, with its role and a cell in
+// JSON as its arguments.
+var roles = map[string]func(cell) error{"client": runClient, "server": runServer}
 
-// child is a process that was started by start.
-type child struct {
-	command *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Reader
+// guard is a program of the shell that runs a command, and passes signals on whose names it reads. When its input
+// ends, it ends the command, be it stopped or not. The input ends with the process that holds the other end,
+// whatever that dies of. Hangup is what the system sends to stopped processes whose parent has ended.
+const guard = `
+	trap "" HUP
+	"$@" &
+	while read -r name; do kill -s "$name" $!; done
+	kill -s INT $!
+	kill -s CONT $!
+	wait $!
+`
+
+// runRole does what a process is started for.
+func runRole(role, encoded string) int {
+	var c cell
+	err := json.Unmarshal([]byte(encoded), &c)
+	if err == nil {
+		err = roles[role](c)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "real %s: %v\n", role, err)
+		return 1
+	}
+	return 0
 }
 
-// start starts a process in a role. When ctx ends, the process has ten seconds to end, too.
-func start(ctx context.Context, stderr io.Writer, role string, c cell) (*child, error) {
-	encoded, err1 := json.Marshal(c)
-	program, err2 := os.Executable()
-	command := exec.CommandContext(ctx, program, role, string(encoded))
-	in, err3 := command.StdinPipe()
-	out, err4 := command.StdoutPipe()
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return nil, err
-	}
+// child is a process that the command has started.
+type child struct {
+	*exec.Cmd
+	in  io.WriteCloser
+	out *json.Decoder
+}
 
+// inRole returns the command line of a process in a role.
+func inRole(role string, c cell) ([]string, error) {
+	program, err1 := os.Executable()
+	encoded, err2 := json.Marshal(c)
+	return []string{program, role, string(encoded)}, errors.Join(err1, err2)
+}
+
+// guarded returns the command line of a guard.
+func guarded(script string, args []string) []string {
+	return append([]string{"sh", "-c", script, "guard"}, args...)
+}
+
+// start starts a process, whose input it closes when ctx ends.
+func start(ctx context.Context, stderr io.Writer, credential *syscall.Credential, args []string) (*child, error) {
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
+	in, err1 := command.StdinPipe()
+	out, err2 := command.StdoutPipe()
 	command.Stderr = stderr
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt from the keyboard is for the command alone
 	command.Cancel = in.Close
 	command.WaitDelay = 10 * time.Second
-	return &child{command, in, bufio.NewReader(out)}, command.Start()
-}
-
-// line returns the next line that the process prints.
-func (c *child) line() (string, error) {
-	line, err := c.out.ReadString('\n')
-	if errors.Is(err, io.EOF) {
-		err = errors.New("a process ended before its time")
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Credential: credential,
+		Setpgid:    true, // an interrupt from the keyboard is for this process alone
 	}
-	return strings.TrimSuffix(line, "\n"), err
+	err := errors.Join(err1, err2)
+	if err == nil {
+		err = command.Start()
+	}
+	return &child{command, in, json.NewDecoder(out)}, err
 }
 
-// read reads what the process prints in JSON.
-func (c *child) read(value any) error { return json.NewDecoder(c.out).Decode(value) }
+// read reads what the process prints.
+func (c *child) read(value any) error {
+	err := c.out.Decode(value)
+	if errors.Is(err, io.EOF) {
+		return errors.New("a process ended before its time")
+	}
+	return err
+}
 
 // end ends the process and waits for that.
-func (c *child) end() error {
+func (c *child) end() {
 	c.in.Close()
-	io.Copy(io.Discard, c.out)
-	return c.command.Wait()
+	c.Wait()
 }
 
-// exitWithParent ends this process when its parent ends, or ends its input.
+// exitWithParent lets this process exit when its input ends.
 func exitWithParent() {
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}()
-}
-
-// passedOn are the signals that a guard passes on, by what is written to its input.
-var passedOn = map[string]syscall.Signal{
-	"stop":     syscall.SIGSTOP,
-	"continue": syscall.SIGCONT,
-	"half":     syscall.SIGUSR1,
-	"whole":    syscall.SIGUSR2,
-}
-
-// guard runs a command until the input ends, and then ends the command, be it stopped or not.
-func guard(command *exec.Cmd) error {
-	if err := command.Start(); err != nil {
-		return err
-	}
-	exited := make(chan error, 1)
-	go func() { exited <- command.Wait() }()
-
-	over := make(chan os.Signal, 1)
-	signal.Notify(over, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-			command.Process.Signal(passedOn[lines.Text()])
-		}
-		over <- syscall.SIGHUP
-	}()
-
-	select {
-	case err := <-exited:
-		return errors.Join(errors.New("ended before its time"), err)
-	case <-over:
-	}
-	command.Process.Signal(os.Interrupt)
-	command.Process.Signal(syscall.SIGCONT)
-	select {
-	case err := <-exited:
-		return err
-	case <-time.After(3 * time.Second):
-		command.Process.Kill()
-		return <-exited
-	}
 }

@@ -82,7 +82,7 @@ func needPostgres(t *testing.T, server string) {
 	}
 }
 
-var shortCell = []string{"-client", "half-budget", "-load", "0.8", "-from", "1s", "-down", "1s", "-duration", "7s", "-v"}
+var shortCell = []string{"-client", "half-budget", "-load", "0.8", "-from", "1s", "-down", "1s", "-duration", "7s"}
 
 // TestCell measures short cells side by side. The command itself compares their counts.
 func TestCell(t *testing.T) {
@@ -98,7 +98,7 @@ func TestCell(t *testing.T) {
 			needPostgres(t, rows[i])
 
 			require.NoError(t, err)
-			require.Contains(t, p.stdout.String(), "| "+find(servers, rows[i]).title+" |")
+			require.Contains(t, p.stdout.String(), "| "+servers[rows[i]].title+" |")
 			t.Log(p.stdout.String())
 		})
 	}
@@ -126,7 +126,7 @@ func TestEnd(t *testing.T) {
 	}
 	for i, p := range commands {
 		t.Run(tests[i].name, func(t *testing.T) {
-			p.requireLine(t, ": stop\n")
+			p.requireLine(t, ": STOP\n")
 			require.NoError(t, p.Process.Signal(tests[i].signal))
 			p.requireGone(t)
 			require.Error(t, p.Wait())
@@ -135,65 +135,63 @@ func TestEnd(t *testing.T) {
 }
 
 // good returns counts that agree.
-func good() outcome {
-	return outcome{
-		clientReport{Begun: 10, Done: 6, NoSlot: 2, NoBudget: 1, Failed: 1, Ended: 10, Attempts: 12, Counted: 12,
-			MostAttempts: 8, BegunAt: []int{4, 6}, LostAt: []int{0, 4}},
-		serverReport{Requests: 11, Answered: 7},
+func good() report {
+	return report{
+		Counts: map[string]int{
+			"done": 6, "no slot": 2, "no budget": 1, "no retries or time left": 1, "reported": 10,
+			"answered": 7, "requests": 11, "attempts": 12, "reported attempts": 12,
+		},
+		BegunAt:      []int{4, 6},
+		LostAt:       []int{0, 4},
+		MostAttempts: 8,
 	}
 }
 
 // TestCheck changes one count.
 func TestCheck(t *testing.T) {
-	o := good()
-	require.NoError(t, o.check(8))
+	r := good()
+	require.NoError(t, r.check(8))
 
-	for name, change := range map[string]func(*outcome){
-		"nothing began":     func(o *outcome) { *o = outcome{} },
-		"no outcome":        func(o *outcome) { o.NoSlot-- },
-		"two outcomes":      func(o *outcome) { o.Failed++ },
-		"not ended":         func(o *outcome) { o.Ended-- },
-		"attempts":          func(o *outcome) { o.Counted++ },
-		"seconds":           func(o *outcome) { o.BegunAt[0]++ },
-		"seconds lost":      func(o *outcome) { o.LostAt[0]++ },
-		"no answer":         func(o *outcome) { o.Answered = 5 },
-		"no request":        func(o *outcome) { o.Answered = 12 },
-		"requests from air": func(o *outcome) { o.Requests = 13 },
-		"too many attempts": func(o *outcome) { o.MostAttempts = 9 },
+	for name, change := range map[string]func(*report){
+		"nothing began":         func(r *report) { *r = newReport(cell{}) },
+		"no outcome":            func(r *report) { r.Counts["no slot"]-- },
+		"two outcomes":          func(r *report) { r.Counts["done"]++ },
+		"lost":                  func(r *report) { r.LostAt[0]++ },
+		"begun":                 func(r *report) { r.BegunAt[0]++ },
+		"not reported":          func(r *report) { r.Counts["reported"]-- },
+		"attempts not reported": func(r *report) { r.Counts["reported attempts"]-- },
+		"no answer":             func(r *report) { r.Counts["answered"] = 5 },
+		"no request":            func(r *report) { r.Counts["answered"] = 12 },
+		"no attempt":            func(r *report) { r.Counts["requests"] = 13 },
+		"no slots left":         func(r *report) { r.MostAttempts = 9 },
 	} {
-		o := good()
-		change(&o)
-		require.Error(t, o.check(8), name)
+		r := good()
+		change(&r)
+		require.Error(t, r.check(8), name)
 	}
 }
 
-// TestFigures has the text of a cell, of one run and of two.
+// TestFigures has the texts of cells whose trouble ends after three seconds.
 func TestFigures(t *testing.T) {
 	c := cell{From: time.Second, Down: 2 * time.Second, Duration: 12 * time.Second}
-	at := func(lost ...int) (o outcome) {
-		o.LostAt = lost
+	for want, lost := range map[string][]int{
+		"26, 2 s":   {0, 10, 10, 5, 5, 1, 0, 0, 0, 0, 0, 0},
+		"19, 0 s":   {0, 10, 10, 1, 1, 1, 0, 0, 0, 0, 0, 0},
+		"84, never": {0, 10, 10, 9, 9, 9, 9, 9, 9, 9, 9, 9},
+	} {
+		r := report{LostAt: lost}
 		for range lost {
-			o.BegunAt = append(o.BegunAt, 10)
+			r.BegunAt = append(r.BegunAt, 10)
 		}
-		o.Begun = sum(o.BegunAt)
-		o.Done = o.Begun - sum(lost)
-		return o
+		require.Equal(t, want, r.figures(c))
 	}
-	twice := []cell{c, c}
-	once := at(0, 10, 10, 5, 5, 1, 0, 0, 0, 0, 0, 0)
-	never := at(0, 10, 10, 9, 9, 9, 9, 9, 9, 9, 9, 9)
-	atOnce := at(0, 10, 10, 1, 1, 1, 0, 0, 0, 0, 0, 0)
-
-	require.Equal(t, "26, 2 s", figures(twice[:1], []outcome{once}))
-	require.Equal(t, "26 to 84, 2 s to never", figures(twice, []outcome{never, once}))
-	require.Equal(t, "19, 0 s", figures(twice, []outcome{atOnce, atOnce}))
-	require.Equal(t, []int{8, 16}, []int{find(clients, "half").perProcess(), int(capacity) / processes})
+	require.Equal(t, 8, clients["half"].perProcess())
 }
 
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"more"}, {"-no"}, {"-server", "x"}, {"-client", "none,x"}, {"-load", "0"}, {"-trouble", "x"},
-		{"-from", "60s"}, {"-down", "0"}, {"-duration", "2h"}, {"-runs", "0"}, {"-lanes", "0"},
+		{"-from", "60s"}, {"-down", "0"}, {"-duration", "2h"}, {"-lanes", "0"},
 	} {
 		var stderr bytes.Buffer
 		require.Equal(t, 2, run(args, io.Discard, &stderr), args)

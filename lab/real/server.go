@@ -6,14 +6,15 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"os/signal"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,41 +25,37 @@ const (
 	workers  = 8
 	meanWork = 100 * time.Millisecond
 	capacity = float64(workers) * float64(time.Second) / float64(meanWork) // requests per second
+	longest  = 200 * time.Millisecond                                      // wait for a connection, in some rows
 )
 
 // server is a row of the table.
 type server struct {
-	name, title string
-	unread      bool          // the handler does not read the body
-	wait        time.Duration // the longest wait for a connection; zero means as long as the client waits
-	open        func(cell) (worker, error)
+	title  string
+	open   func(folder string) (worker, error)
+	unread bool          // the handler does not read the body
+	wait   time.Duration // the longest wait for a connection; zero means as long as the client waits
 }
-
-func (s server) label() string { return s.name }
 
 // worker does the work of one request. It waits for its turn until turn ends, and gives the work up
 // when ctx ends.
 type worker func(ctx, turn context.Context, work time.Duration) error
 
-const (
-	longest   = 200 * time.Millisecond
-	sleepText = "SELECT pg_sleep($1)"
-)
+var serverNames = []string{"fifo", "sql", "pgxpool", "unread", "sql-200ms", "pgxpool-200ms", "unread-200ms"}
 
-var servers = []server{
-	{name: "fifo", title: "queue that ignores cancellation", open: openQueue},
-	{name: "sql", title: "database/sql, `r.Context()`", open: openSQL},
-	{name: "pgxpool", title: "pgxpool, `r.Context()`", open: openPgxpool},
-	{name: "unread", title: "database/sql, body unread", unread: true, open: openSQL},
-	{name: "sql-200ms", title: "database/sql, waits at most 200 ms", wait: longest, open: openSQL},
-	{name: "pgxpool-200ms", title: "pgxpool, waits at most 200 ms", wait: longest, open: openPgxpool},
-	{name: "unread-200ms", title: "database/sql, body unread, waits at most 200 ms", unread: true, wait: longest, open: openSQL},
+var servers = map[string]server{
+	"fifo":          {"queue that ignores cancellation", openQueue, false, 0},
+	"sql":           {"database/sql, `r.Context()`", openSQL, false, 0},
+	"pgxpool":       {"pgxpool, `r.Context()`", openPgxpool, false, 0},
+	"unread":        {"database/sql, body unread", openSQL, true, 0},
+	"sql-200ms":     {"database/sql, waits at most 200 ms", openSQL, false, longest},
+	"pgxpool-200ms": {"pgxpool, waits at most 200 ms", openPgxpool, false, longest},
+	"unread-200ms":  {"database/sql, body unread, waits at most 200 ms", openSQL, true, longest},
 }
 
-func (s server) needsPostgres() bool { return s.name != "fifo" }
+func needsPostgres(row string) bool { return row != "fifo" }
 
 // openQueue returns workers that take requests from one queue in order, whether or not their clients still wait.
-func openQueue(cell) (worker, error) {
+func openQueue(string) (worker, error) {
 	type request struct {
 		work time.Duration
 		done chan struct{}
@@ -80,8 +77,8 @@ func openQueue(cell) (worker, error) {
 	}, nil
 }
 
-func openSQL(c cell) (worker, error) {
-	db, err := sql.Open("pgx", dataSource(c.Database))
+func openSQL(folder string) (worker, error) {
+	db, err := sql.Open("pgx", dataSource(folder))
 	if err != nil {
 		return nil, err
 	}
@@ -93,13 +90,13 @@ func openSQL(c cell) (worker, error) {
 			return err
 		}
 		defer conn.Close()
-		_, err = conn.ExecContext(ctx, sleepText, work.Seconds())
+		_, err = conn.ExecContext(ctx, "SELECT pg_sleep($1)", work.Seconds())
 		return err
 	}, nil
 }
 
-func openPgxpool(c cell) (worker, error) {
-	pool, err := pgxpool.New(context.Background(), fmt.Sprintf("%s pool_max_conns=%d", dataSource(c.Database), workers))
+func openPgxpool(folder string) (worker, error) {
+	pool, err := pgxpool.New(context.Background(), fmt.Sprintf("%s pool_max_conns=%d", dataSource(folder), workers))
 	if err != nil {
 		return nil, err
 	}
@@ -109,24 +106,17 @@ func openPgxpool(c cell) (worker, error) {
 			return err
 		}
 		defer conn.Release()
-		_, err = conn.Exec(ctx, sleepText, work.Seconds())
+		_, err = conn.Exec(ctx, "SELECT pg_sleep($1)", work.Seconds())
 		return err
 	}, nil
-}
-
-// serverReport is what the server prints in the end.
-type serverReport struct {
-	Requests int64 // that reached the handler
-	Answered int64 // that were worked on to their end
 }
 
 // handler serves the requests of a cell. Each says how long its work takes.
 type handler struct {
 	server
 	worker
-	slow     atomic.Bool // all work takes twice as long
-	requests atomic.Int64
-	answered atomic.Int64
+	slow               atomic.Bool // all work takes twice as long
+	requests, answered atomic.Int64
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -141,13 +131,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-
 	if h.slow.Load() {
 		work *= 2
 	}
-	turn, cancel := r.Context(), context.CancelFunc(func() {})
+
+	turn, cancel := context.WithCancel(r.Context())
 	if h.wait > 0 {
-		turn, cancel = context.WithTimeout(turn, h.wait)
+		turn, cancel = context.WithTimeout(r.Context(), h.wait)
 	}
 	defer cancel()
 	if err := h.worker(r.Context(), turn, work); err != nil {
@@ -157,52 +147,37 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.answered.Add(1)
 }
 
-// runServer prints its address, serves until it is interrupted, and prints a serverReport.
+// runServer prints its address, serves until it is interrupted, and prints a report.
 func runServer(c cell) error {
-	exitWithParent()
 	over := make(chan os.Signal, 1)
 	signal.Notify(over, os.Interrupt)
 	speed := make(chan os.Signal, 1)
-	signal.Notify(speed, passedOn["half"], passedOn["whole"])
+	signal.Notify(speed, syscall.SIGUSR1, syscall.SIGUSR2)
 
-	row := *find(servers, c.Server)
-	work, err := row.open(c)
+	work, err := servers[c.Server].open(c.Database)
 	if err != nil {
 		return err
 	}
-	h := &handler{server: row, worker: work}
-	go func() {
-		for s := range speed {
-			h.slow.Store(s == passedOn["half"])
-		}
-	}()
-
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
+	h := &handler{server: servers[c.Server], worker: work}
 	go http.Serve(listener, h)
-	fmt.Println(listener.Addr())
-	<-over
-	return json.NewEncoder(os.Stdout).Encode(serverReport{h.requests.Load(), h.answered.Load()})
-}
+	go func() {
+		for s := range speed {
+			h.slow.Store(s == syscall.SIGUSR1)
+		}
+	}()
 
-// guardServer runs the server of a cell.
-func guardServer(c cell) error {
-	program, err := os.Executable()
-	if err != nil {
-		return err
+	out := json.NewEncoder(os.Stdout)
+	err = out.Encode(listener.Addr().String())
+	select {
+	case <-over:
+	case <-time.After(2 * c.takes()): // its guard is gone
 	}
-	encoded, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	command := exec.Command(program, "server", string(encoded))
-	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	in, err := command.StdinPipe()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return guard(command)
+	return errors.Join(err, out.Encode(report{Counts: map[string]int{
+		"requests": int(h.requests.Load()),
+		"answered": int(h.answered.Load()),
+	}}))
 }
