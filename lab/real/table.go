@@ -27,9 +27,8 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return errors.New("no PostgreSQL in PATH nor in Debian's folder, which all these rows need; Debian's package is postgresql")
 	}
 
-	rounds := (len(cells)-1)/o.lanes + 2 // the lanes begin one after the other
-	expected := time.Duration(rounds) * o.takes()
-	fmt.Fprintf(stdout, "%d cells, which take about %v\n", len(cells), expected)
+	expected := o.expected(len(cells))
+	fmt.Fprintf(stdout, "%d cells, which take about %v\n", len(cells), expected.Round(time.Second))
 	fmt.Fprintf(stdout, "%d processors, %s, PostgreSQL %s\nload average before: %s\n\n", runtime.NumCPU(), runtime.Version(), version, loadAverage())
 	ctx, cancel := context.WithTimeout(ctx, 2*expected+time.Minute)
 	defer cancel()
@@ -49,6 +48,17 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		o.print(stdout, cells, reports)
 	}
 	return err
+}
+
+// expected returns how long so many cells take. The lanes begin one after the other.
+func (o options) expected(cells int) time.Duration {
+	rounds := time.Duration((cells-1)/o.lanes + 1)
+	return rounds*o.takes() + o.begins(min(o.lanes, cells)-1)
+}
+
+// begins returns when a lane begins.
+func (o options) begins(lane int) time.Duration {
+	return o.takes() * time.Duration(lane) / time.Duration(o.lanes)
 }
 
 // loadAverage returns what Linux says about the last one, five and fifteen minutes.
@@ -91,7 +101,7 @@ func (o options) measureAll(ctx context.Context, cells []cell, stderr io.Writer)
 		lanes.Go(func() {
 			select {
 			case <-ctx.Done():
-			case <-time.After(time.Duration(lane) * o.takes() / time.Duration(o.lanes)):
+			case <-time.After(o.begins(lane)):
 			}
 			for i := range next {
 				r, err := cells[i].run(ctx, stderr)
