@@ -122,8 +122,8 @@ func (o options) measureAll(ctx context.Context, cells []cell, stderr io.Writer)
 func (o options) print(w io.Writer, cells []cell, reports []report) {
 	latest := time.Duration(0)
 	for _, load := range o.loads {
-		fmt.Fprintf(w, "Load %g, the server is %s for %v. Lost %% of the operations begun in %v, and how long after the trouble the server is back:\n\n",
-			load, troubles[o.Trouble].title, o.Down, o.Duration)
+		fmt.Fprintf(w, "Load %g, the server is %s for %g s. Lost %% of the operations begun in %g s, and how long after the trouble the server is back:\n\n",
+			load, troubles[o.Trouble].title, o.Down.Seconds(), o.Duration.Seconds())
 		fmt.Fprint(w, "| |")
 		for _, name := range o.clients {
 			fmt.Fprintf(w, " %s |", clients[name].title)
