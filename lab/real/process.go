@@ -20,11 +20,16 @@ var roles = map[string]func(cell) error{"client": runClient, "server": runServer
 
 // guard is a program of the shell that runs a command, and passes signals on whose names it reads. When its input
 // ends, it ends the command, be it stopped or not. The input ends with the process that holds the other end,
-// whatever that dies of. Hangup is what the system sends to stopped processes whose parent has ended.
+// whatever that dies of.
+//
+// Hangup is what the system sends to stopped processes whose parent has ended. A command in the background of a
+// shell ignores INT until it has begun to handle that, but not TERM. After INT, PostgreSQL does not wait for
+// connections to end.
 const guard = `
 	trap "" HUP
 	"$@" &
 	while read -r name; do kill -s "$name" $!; done
+	kill -s TERM $!
 	kill -s INT $!
 	kill -s CONT $!
 	wait $!

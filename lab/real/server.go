@@ -150,7 +150,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // runServer prints its address, serves until it is interrupted, and prints a report.
 func runServer(c cell) error {
 	over := make(chan os.Signal, 1)
-	signal.Notify(over, os.Interrupt)
+	signal.Notify(over, syscall.SIGTERM, os.Interrupt)
 	speed := make(chan os.Signal, 1)
 	signal.Notify(speed, syscall.SIGUSR1, syscall.SIGUSR2)
 
