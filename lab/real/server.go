@@ -135,11 +135,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		work *= 2
 	}
 
-	turn, cancel := context.WithCancel(r.Context())
+	turn := r.Context()
 	if h.wait > 0 {
-		turn, cancel = context.WithTimeout(r.Context(), h.wait)
+		var cancel context.CancelFunc
+		turn, cancel = context.WithTimeout(turn, h.wait)
+		defer cancel()
 	}
-	defer cancel()
 	if err := h.worker(r.Context(), turn, work); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
@@ -177,7 +178,7 @@ func runServer(c cell) error {
 	case <-time.After(2 * c.takes()): // its guard is gone
 	}
 	return errors.Join(err, out.Encode(report{Counts: map[string]int{
+		"answered": int(h.answered.Load()), // before the requests, some of which may still be answered
 		"requests": int(h.requests.Load()),
-		"answered": int(h.answered.Load()),
 	}}))
 }
