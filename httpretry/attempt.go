@@ -156,9 +156,13 @@ func within(ctx context.Context, f func()) {
 type body struct {
 	io.ReadCloser
 	attempt *attempt
+	closed  atomic.Bool
 }
 
 func (b *body) Read(p []byte) (int, error) {
+	if b.closed.Load() {
+		return 0, http.ErrBodyReadAfterClose // or discard could read it forever
+	}
 	n, err := b.ReadCloser.Read(p)
 	if err != nil { // not every caller closes what has ended
 		b.attempt.end()
@@ -167,6 +171,7 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 func (b *body) Close() error {
+	b.closed.Store(true)
 	defer b.attempt.end()
 	return b.ReadCloser.Close()
 }

@@ -133,7 +133,8 @@ func TestTrace(t *testing.T) {
 	response, err := s.send(new(httpretry.Transport), request.WithContext(httptrace.WithClientTrace(t.Context(), trace)))
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
-	require.EqualValues(t, 4, written.Load())
+	all := func() bool { return written.Load() == 4 } // net/http calls it after it has written
+	require.Eventually(t, all, 10*time.Second, time.Millisecond)
 }
 
 type closing struct{ closed *atomic.Bool }

@@ -4,12 +4,14 @@ package httpretry_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,27 +23,40 @@ import (
 )
 
 // sent says for each request how often it is sent if all its attempts end in the same way, with at most
-// three retries, and how many tokens it takes from the budget. A retry takes five. A success at the first
-// attempt puts one in.
+// three retries; how many tokens it takes from the budget, of which a retry takes five and a success at the first
+// attempt puts one in; and how many slots it holds while it is sent.
 //
-// The columns are a status; a connection that is refused; one that is cut before the request is read, and
-// one that is cut after it; a server that answers only after AttemptTimeout; an invalid value in the
-// request's header; and a URL with an unknown scheme.
+// The kinds of requests: once has a body and no GetBody; mark is a key without values; empty is a key with an empty
+// value; yes and no are the answers of Idempotent; none has MaxRetries -1; patient has AttemptTimeout -1; shared
+// has a GetBody that seeks one reader back to its start.
+//
+// The columns are a status; status 409 with X-Should-Retry; a connection that is refused; one that is cut before the
+// request is read, and one that is cut after it; a server that answers only after AttemptTimeout; an invalid value in
+// the request's header; a URL with an unknown scheme; a body of the request that fails as a dial does; one that takes
+// longer than AttemptTimeout, but not its parts; a response whose body neither ends nor heeds its context; a proxy and
+// an OAuth server that refuse; a context that has ended; and no slot.
 const sent = `
-request               429   500   502   503   504   520   529   501   refused  before  after  slow  header  scheme
-GET                   4/15  4/15  4/15  4/15  4/15  4/15  4/15  1/-1  4/15     4/15    4/15   4/15  1/0     1/0
-GET,upgrade           1/0   1/0   1/0   1/0   1/0   1/0   1/0   1/0   1/0      1/0     1/0    1/0   1/0     1/0
-PUT,body              4/15  4/15  4/15  4/15  4/15  4/15  4/15  1/-1  4/15     4/15    4/15   4/15  1/0     1/0
-PUT,body,once         1/0   1/0   1/0   1/0   1/0   1/0   1/0   1/0   1/0      1/0     1/0    1/0   1/0     1/0
-POST                  4/15  1/0   1/0   1/0   1/0   1/0   1/0   1/-1  4/15     1/0     1/0    1/-1  1/0     1/0
-POST,body             4/15  1/0   1/0   1/0   1/0   1/0   1/0   1/-1  4/15     1/0     1/0    1/-1  1/0     1/0
-POST,body,once        1/0   1/0   1/0   1/0   1/0   1/0   1/0   1/0   1/0      1/0     1/0    1/0   1/0     1/0
-POST,body,upgrade     1/0   1/0   1/0   1/0   1/0   1/0   1/0   1/0   1/0      1/0     1/0    1/0   1/0     1/0
-POST,body,key         4/15  4/15  4/15  4/15  4/15  4/15  4/15  1/-1  4/15     4/15    4/15   4/15  1/0     1/0
-POST,body,x-key       4/15  4/15  4/15  4/15  4/15  4/15  4/15  1/-1  4/15     4/15    4/15   4/15  1/0     1/0
-POST,body,mark        4/15  4/15  4/15  4/15  4/15  4/15  4/15  1/-1  4/15     4/15    4/15   4/15  1/0     1/0
-POST,body,mark,once   1/0   1/0   1/0   1/0   1/0   1/0   1/0   1/0   1/0      1/0     1/0    1/0   1/0     1/0
-PATCH,body            4/15  1/0   1/0   1/0   1/0   1/0   1/0   1/-1  4/15     1/0     1/0    1/-1  1/0     1/0
+request              429     500     502     503     504     520     529     501     403     407     409true  refused  before  after   slow    header  scheme  dialing  long    hung    proxy403  proxy407  grant  ended  full
+GET                  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   -        -       4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+GET,no               4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   1/0/1   1/0/1   1/-1/1  1/0/1   1/0/1   -        -       1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+GET,none             1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   -        -       1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+GET,patient          4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  1/-1/1  1/0/1   1/0/1   -        -       4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+GET,upgrade          1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   -        -       1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+PUT,body             4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+PUT,body,shared      4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+PUT,body,once        1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1   1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST                 4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   1/0/1   1/0/1   1/-1/1  1/0/1   1/0/1   -        -       1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body            4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   1/0/1   1/0/1   1/-1/1  1/0/1   1/0/1   1/0/1    1/-1/1  1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,shared     4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   1/0/1   1/0/1   1/-1/1  1/0/1   1/0/1   1/0/1    1/-1/1  1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,once       1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1   1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,upgrade    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1   1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,key        4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,x-key      4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,mark       4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,empty      4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   1/0/1   1/0/1   1/-1/1  1/0/1   1/0/1   1/0/1    1/-1/1  1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,mark,once  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1   1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,yes        4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+PATCH,body           4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   1/0/1   1/0/1   1/-1/1  1/0/1   1/0/1   1/0/1    1/-1/1  1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
 `
 
 func TestSent(t *testing.T) {
@@ -55,76 +70,173 @@ func TestSent(t *testing.T) {
 			for _, major := range []int{1, 2} {
 				name := fmt.Sprint(cells[0], "/", outcomes[i], "/HTTP ", major)
 				t.Run(name, func(t *testing.T) {
-					require.Equal(t, want, sendInTable(t, major, cells[0], outcomes[i]))
+					if want == "-" {
+						t.Skip("the request has no body")
+					}
+					c := &cell{major: major, row: cells[0], outcome: outcomes[i]}
+					require.Equal(t, want, c.send(t))
 				})
 			}
 		}
 	}
 }
 
-// sendInTable sends the request of a row until it has the outcome of a column, and returns their cell.
-func sendInTable(t *testing.T, major int, row, outcome string) (cell string) {
-	budget := &backoff.Budget{Capacity: 100}
-	require.True(t, budget.Withdraw(), "so that there is room for a success")
-	before := budget.Tokens()
-	transport := &httpretry.Transport{Policy: threeRetries, Budget: budget}
-
-	bubbleOver(t, major, transport, handlerInTable(outcome), func(t *testing.T, client *http.Client) {
-		base := transport.Base.(*http.Transport)
-		dial := base.DialContext
-		base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if outcome == "refused" {
-				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-			}
-			conn, err := dial(ctx, network, address)
-			if outcome == "before" {
-				conn.Close()
-			}
-			return conn, err
-		}
-		attempts := 0
-		transport.Base = baseFunc(func(req *http.Request) (*http.Response, error) {
-			attempts++
-			return base.RoundTrip(req)
-		})
-
-		resp, err := transport.RoundTrip(requestInTable(t, row, outcome))
-		if err == nil {
-			require.NoError(t, resp.Body.Close())
-		}
-		cell = fmt.Sprint(attempts, "/", before-budget.Tokens())
-		base.CloseIdleConnections()
-	})
-	return cell
+// A cell is a request that is sent until it has the outcome of a column.
+type cell struct {
+	major          int
+	row, outcome   string
+	budget         *backoff.Budget
+	slots          *backoff.Slots
+	attempts, held int
+	done           []int
+	open           atomic.Int32 // bodies of the request
 }
 
-func requestInTable(t *testing.T, row, outcome string) *http.Request {
-	method, kinds, _ := strings.Cut(row, ",")
-	has := func(kind string) bool { return strings.Contains(","+kinds+",", ","+kind+",") }
+func (c *cell) has(kind string) bool { return strings.Contains(c.row+",", ","+kind+",") }
 
-	body := ""
-	if has("body") {
-		body = "body"
+// send sends the request, checks what holds for all, and returns what the table says.
+func (c *cell) send(t *testing.T) string {
+	c.budget = &backoff.Budget{Capacity: 100}
+	require.True(t, c.budget.Withdraw(), "so that there is room for a success")
+	before := c.budget.Tokens()
+	c.slots = backoff.NewSlots(1)
+
+	transport := c.transport()
+	bubbleOver(t, c.major, transport, c.answer, func(t *testing.T, _ *http.Client) {
+		net := transport.Base.(*http.Transport)
+		c.fail(net)
+		transport.Base = baseFunc(func(req *http.Request) (*http.Response, error) { return c.roundTrip(t, net, req) })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		switch c.outcome {
+		case "ended":
+			cancel()
+		case "full":
+			require.NoError(t, c.slots.Acquire(ctx, 0))
+			defer c.slots.Release()
+		}
+
+		req := c.request(t).WithContext(ctx)
+		start := time.Now()
+		resp, err := transport.RoundTrip(req)
+		if err == nil {
+			require.Less(t, time.Since(start), 5*time.Minute)
+			require.NoError(t, resp.Body.Close())
+		}
+		require.Equal(t, c.outcome == "full", errors.Is(err, backoff.ErrNoSlot))
+		require.Equal(t, []int{c.attempts}, c.done)
+		require.Empty(t, req.URL.RawQuery)
+		net.CloseIdleConnections()
+		time.Sleep(2 * time.Hour) // until nothing of it goes on
+	})
+	require.Zero(t, c.slots.InUse())
+	require.Zero(t, c.open.Load(), "bodies of the request that are not closed")
+	return fmt.Sprint(c.attempts, "/", before-c.budget.Tokens(), "/", c.held)
+}
+
+func (c *cell) transport() *httpretry.Transport {
+	transport := &httpretry.Transport{
+		Policy: threeRetries,
+		Budget: c.budget,
+		Slots:  c.slots,
+		Done:   func(_ *http.Request, attempts int, _ error) { c.done = append(c.done, attempts) },
 	}
-	req := newRequest(t, method, "http://localhost", body)
-	if has("once") {
+	switch {
+	case c.has("yes"):
+		transport.Idempotent = func(*http.Request) bool { return true }
+	case c.has("no"):
+		transport.Idempotent = func(*http.Request) bool { return false }
+	case c.has("none"):
+		transport.MaxRetries = -1
+	case c.has("patient"):
+		transport.AttemptTimeout = -1
+	}
+	return transport
+}
+
+// fail makes the connections of base fail, if that is the outcome.
+func (c *cell) fail(base *http.Transport) {
+	dial := base.DialContext
+	base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if c.outcome == "refused" {
+			return nil, errDial
+		}
+		conn, err := dial(ctx, network, address)
+		if c.outcome == "before" {
+			conn.Close()
+		}
+		return conn, err
+	}
+}
+
+var errDial = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+
+// roundTrip is an attempt. It signs the request, by its URL.
+func (c *cell) roundTrip(t *testing.T, base http.RoundTripper, req *http.Request) (*http.Response, error) {
+	c.attempts++
+	c.held = max(c.held, c.slots.InUse())
+	if !c.has("once") && !c.has("upgrade") { // these are left to the base as they are
+		require.Empty(t, req.URL.RawQuery, "not that of the attempt before")
+		req.URL.RawQuery = "signature"
+	}
+
+	fail := func(text string) (*http.Response, error) {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, errors.New(text)
+	}
+	switch c.outcome {
+	case "proxy403":
+		return fail("Forbidden")
+	case "proxy407":
+		return fail("Proxy Authentication Required")
+	case "grant":
+		return fail(`oauth2: "invalid_grant" "the token has expired"`)
+	}
+	resp, err := base.RoundTrip(req)
+	if c.outcome == "hung" && err == nil {
+		resp.Body.Close()
+		resp.Body = hungBody{}
+	}
+	return resp, err
+}
+
+// A hungBody is a response's body that nothing ends, for long.
+type hungBody struct{}
+
+func (hungBody) Close() error { return nil }
+func (hungBody) Read([]byte) (int, error) {
+	time.Sleep(time.Hour)
+	return 0, io.EOF
+}
+
+// request returns the request of the row.
+func (c *cell) request(t *testing.T) *http.Request {
+	method, _, _ := strings.Cut(c.row, ",")
+	req := newRequest(t, method, "http://localhost", "")
+	if c.has("body") {
+		c.setBody(req)
+	}
+	if c.has("once") {
 		req.GetBody = nil
 	}
-	if has("upgrade") {
+	if c.has("upgrade") {
 		req.Header.Set("Connection", "Upgrade")
 		req.Header.Set("Upgrade", "websocket")
 	}
-	if has("key") {
+	switch {
+	case c.has("key"):
 		req.Header.Set("Idempotency-Key", "1")
-	}
-	if has("x-key") {
+	case c.has("x-key"):
 		req.Header.Set("X-Idempotency-Key", "1")
-	}
-	if has("mark") {
+	case c.has("mark"):
 		req.Header["Idempotency-Key"] = nil
+	case c.has("empty"):
+		req.Header.Set("Idempotency-Key", "")
 	}
 
-	switch outcome {
+	switch c.outcome {
 	case "header":
 		req.Header.Set("Authorization", "Bearer secret\n")
 	case "scheme":
@@ -133,21 +245,67 @@ func requestInTable(t *testing.T, row, outcome string) *http.Request {
 	return req
 }
 
-func handlerInTable(outcome string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		switch outcome {
-		case "after":
-			panic(http.ErrAbortHandler)
-		case "slow":
-			select {
-			case <-time.After(time.Minute):
-			case <-r.Context().Done():
-			}
-		default:
-			if status, err := strconv.Atoi(outcome); err == nil {
-				w.WriteHeader(status)
-			}
+// setBody gives req a body, which counts as open until it is closed.
+func (c *cell) setBody(req *http.Request) {
+	reader := strings.NewReader("body")
+	req.ContentLength = reader.Size()
+	req.GetBody = func() (io.ReadCloser, error) {
+		if c.has("shared") {
+			reader.Seek(0, io.SeekStart)
+		} else {
+			reader = strings.NewReader("body")
+		}
+		c.open.Add(1)
+		return &tableBody{cell: c, Reader: reader}, nil
+	}
+	req.Body, _ = req.GetBody()
+}
+
+type tableBody struct {
+	*strings.Reader
+	cell   *cell
+	closed atomic.Bool
+}
+
+func (b *tableBody) Read(p []byte) (int, error) {
+	switch b.cell.outcome {
+	case "dialing":
+		return 0, errDial
+	case "long":
+		time.Sleep(20 * time.Second)
+	}
+	return b.Reader.Read(p[:min(1, len(p))])
+}
+
+func (b *tableBody) Close() error {
+	if !b.closed.Swap(true) {
+		b.cell.open.Add(-1)
+	}
+	return nil
+}
+
+// answer is the server's handler.
+func (c *cell) answer(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil && c.has("body") && string(body) != "body" {
+		panic("another body: " + string(body)) // which cuts the connection
+	}
+	switch c.outcome {
+	case "after":
+		panic(http.ErrAbortHandler)
+	case "slow":
+		select {
+		case <-time.After(time.Minute):
+		case <-r.Context().Done():
+		}
+	case "hung":
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case "409true":
+		w.Header().Set("X-Should-Retry", "true")
+		w.WriteHeader(http.StatusConflict)
+	default:
+		if status, err := strconv.Atoi(c.outcome); err == nil {
+			w.WriteHeader(status)
 		}
 	}
 }

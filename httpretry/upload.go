@@ -2,6 +2,7 @@ package httpretry
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -13,11 +14,15 @@ type upload struct {
 	io.ReadCloser
 	attempt *attempt
 	turn    chan struct{} // holds one token, which Read takes for as long as it reads
+	left    int64         // bytes that the request's ContentLength promises; below zero if it promises none
 }
 
 // upload returns body as a sends it.
 func (a *attempt) upload(body io.ReadCloser) *upload {
-	u := &upload{ReadCloser: body, attempt: a, turn: make(chan struct{}, 1)}
+	u := &upload{ReadCloser: body, attempt: a, turn: make(chan struct{}, 1), left: a.original.ContentLength}
+	if u.left == 0 { // unknown, as there is a body
+		u.left = -1
+	}
 	u.turn <- struct{}{}
 
 	a.mu.Lock()
@@ -55,6 +60,23 @@ func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.ReadCloser.Read(p)
 	if n > 0 {
 		u.attempt.silence.restart()
+	}
+	if u.left < 0 {
+		return n, err
+	}
+	u.left -= int64(n)
+	if u.left == 0 && err == nil {
+		return u.checkEnd(n)
+	}
+	return n, err
+}
+
+// checkEnd returns n, the bytes that the last Read brought, if there are no more. Otherwise the server would receive
+// a part of the body as the whole: net/http looks only after it has sent this part.
+func (u *upload) checkEnd(n int) (int, error) {
+	more, err := u.ReadCloser.Read(make([]byte, 1))
+	if more > 0 {
+		return 0, fmt.Errorf("http: ContentLength=%d with a longer body", u.attempt.original.ContentLength)
 	}
 	return n, err
 }
