@@ -406,8 +406,9 @@ func TestAttemptContext(t *testing.T) {
 					transport := httpretry.Transport{Base: baseFunc(func(r *http.Request) (*http.Response, error) {
 						attempt, body = r.Context(), r.Body
 						for range test.tries - 1 {
-							require.NoError(t, body.Close())
+							earlier := body
 							body, _ = r.GetBody()
+							require.NoError(t, earlier.Close())
 						}
 						if test.tries == 0 {
 							require.NoError(t, body.Close())

@@ -24,6 +24,8 @@ import (
 // outcome names how an operation ended.
 func outcome(attempts int, err error) string {
 	switch {
+	case errors.Is(err, backoff.ErrNoSlot):
+		return "no_slot"
 	case errors.Is(err, backoff.ErrBudgetExhausted):
 		return "refused_by_budget"
 	case err != nil:
@@ -39,9 +41,9 @@ func outcome(attempts int, err error) string {
 func instrument(transport *httpretry.Transport, log *slog.Logger, meter metric.Meter) error {
 	operations, err1 := meter.Int64Counter("retry.operations", metric.WithUnit("{operation}"))
 	attempts, err2 := meter.Int64Counter("retry.attempts", metric.WithUnit("{attempt}"))
-	transport.Notify = func(r *http.Request, _ int, err error, wait time.Duration) {
+	transport.Notify = func(r *http.Request, attempt int, err error, wait time.Duration) {
 		log.WarnContext(r.Context(), "retry", "http.request.method", r.Method, "url.path", r.URL.Path,
-			"exception.message", err, "retry.wait", wait)
+			"attempt", attempt, "exception.message", err, "retry.wait", wait)
 	}
 	transport.Done = func(r *http.Request, n int, err error) {
 		operations.Add(r.Context(), 1, metric.WithAttributes(attribute.String("retry.outcome", outcome(n, err))))
@@ -106,10 +108,10 @@ func Example_hooks() {
 	slices.Sort(lines)
 	fmt.Print(strings.Join(lines, ""))
 	// Output:
-	// level=WARN msg=retry http.request.method=GET url.path=/late exception.message="503 Service Unavailable" retry.wait=1ms
-	// level=WARN msg=retry http.request.method=GET url.path=/down exception.message="503 Service Unavailable" retry.wait=1ms
-	// level=WARN msg=retry http.request.method=GET url.path=/down exception.message="503 Service Unavailable" retry.wait=1ms
-	// level=WARN msg=retry http.request.method=GET url.path=/down exception.message="503 Service Unavailable" retry.wait=1ms
+	// level=WARN msg=retry http.request.method=GET url.path=/late attempt=1 exception.message="503 Service Unavailable" retry.wait=1ms
+	// level=WARN msg=retry http.request.method=GET url.path=/down attempt=1 exception.message="503 Service Unavailable" retry.wait=1ms
+	// level=WARN msg=retry http.request.method=GET url.path=/down attempt=2 exception.message="503 Service Unavailable" retry.wait=1ms
+	// level=WARN msg=retry http.request.method=GET url.path=/down attempt=1 exception.message="503 Service Unavailable" retry.wait=1ms
 	// retry.attempts  8 {attempt}
 	// retry.operations failed 1 {operation}
 	// retry.operations refused_by_budget 1 {operation}
