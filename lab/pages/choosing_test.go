@@ -3,6 +3,7 @@ package pages_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"go/parser"
@@ -474,16 +475,24 @@ func TestChoosingStartup(t *testing.T) {
 		slog.SetDefault(slog.New(slog.DiscardHandler))
 		begun := time.Now()
 		attempts := 0
-		err := startup.Do(t.Context(), func(context.Context) error {
+		db := sql.OpenDB(connectorFunc(func(context.Context) (driver.Conn, error) {
 			attempts++
-			return errDown
-		})
-		require.Equal(t, errDown, err)
+			return nil, errDown
+		}))
+		defer func() { require.NoError(t, db.Close()) }()
+
+		require.Equal(t, errDown, waitForDB(t.Context(), db))
 		require.Greater(t, attempts, 15)
 		require.LessOrEqual(t, time.Since(begun), 2*time.Minute)
 		require.Greater(t, time.Since(begun), time.Minute)
 	})
 }
+
+type connectorFunc func(ctx context.Context) (driver.Conn, error)
+
+func (f connectorFunc) Connect(ctx context.Context) (driver.Conn, error) { return f(ctx) }
+
+func (connectorFunc) Driver() driver.Driver { return nil }
 
 type baseFunc func(req *http.Request) (*http.Response, error)
 
