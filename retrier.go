@@ -43,13 +43,15 @@ const (
 //	once := users
 //	once.MaxRetries = -1 // for a call that must not be made twice
 //
-// The zero value is ready to use: up to four attempts of up to 30 s each. A Retrier is safe for concurrent use if
-// its functions are, as long as its fields do not change.
+// The zero value is ready to use: up to four attempts of up to 30 s each, so a call may take two minutes. A Retrier is
+// safe for concurrent use if its functions are, as long as its fields do not change. It calls them in the goroutine
+// of the call.
 //
 // For a connection that is kept, use [Retry] instead, whose operation can call Reset.
 type Retrier struct {
 	// AttemptTimeout limits each attempt. Zero means 30 s, a negative value no limit. With Slots it
-	// must not be zero, since their number depends on it.
+	// must not be zero, since their number depends on it. An attempt that takes longer has failed like any
+	// other: it is retried unless Retryable says no.
 	AttemptTimeout time.Duration
 
 	// Slots limits the calls in progress. Nil means no limit.
@@ -61,7 +63,7 @@ type Retrier struct {
 
 	// Policy returns a new policy for each call. Nil, or a Policy that returns nil, means
 	// NewExponentialBackOff(). A policy of yours has no limit but its own, unless MaxRetries is set: a
-	// ConstantBackOff then retries until ctx ends.
+	// ConstantBackOff then retries until ctx ends. It needs no context; if it has one, Do's takes its place.
 	Policy func() BackOff
 
 	// Retryable reports whether to try again after err. It is called as that of WithRetryIf. Nil means
@@ -77,14 +79,16 @@ type Retrier struct {
 
 	// Done, if not nil, is called once at the end of each call, after its slot is released, with the
 	// number of attempts and what Do returns. The number is 0 if the call got no slot or ctx had ended. Done
-	// is not called if op or a function of the Retrier panics.
+	// is not called if op, or a function of the Retrier, panics or calls runtime.Goexit; the slot is
+	// released then, too.
 	Done func(ctx context.Context, attempts int, err error)
 }
 
 // Do calls op until it succeeds or r gives up, as [Retry] does, whose errors it returns. Other than with Retry:
 //
 //   - If ctx has ended already, op is not called. The error matches ctx.Err() and context.Cause(ctx).
-//   - If there is no slot in time, op is not called. The error matches [ErrNoSlot]; see [Slots.Acquire].
+//   - If there is no slot in time, op is not called. The error matches [ErrNoSlot]; see [Slots.Acquire]. In time means
+//     that ctx's deadline leaves the first attempt all of AttemptTimeout. Later attempts may have less.
 //   - op receives a context of its own, which ends with ctx, after AttemptTimeout, and when op returns.
 //
 // So read whatever belongs to that context inside op: the body of a response that op returns cannot be read any
@@ -118,7 +122,8 @@ func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) er
 	return err
 }
 
-// DoWithData is like [Retrier.Do] and also returns the value of op's last call, even if that failed.
+// DoWithData is like [Retrier.Do] and also returns the value of op's last call, even if that failed; the zero value if
+// op was not called.
 func DoWithData[T any](ctx context.Context, r *Retrier, op func(ctx context.Context) (T, error)) (T, error) {
 	if op == nil {
 		panic("backoff: DoWithData called with a nil op")

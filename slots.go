@@ -32,7 +32,8 @@ var ErrNoSlot = errors.New("no slot for the call")
 //
 // slots, where processes is the largest number that may run at once: 20 for 200 requests per second, 2 s and ten
 // processes. Even if every attempt runs into its timeout, fewer requests then arrive than the service can answer,
-// and it works off what has piled up. Four times as many slots do not protect it.
+// and it works off what has piled up. Four times as many slots do not protect it. If the result is less than one,
+// make one slot, and set a [Budget], since there are too many slots then.
 //
 // If you know only your own traffic, make two to three times as many as calls are usually in progress. That is
 // their rate times their duration, or what InUse returns.
@@ -40,7 +41,7 @@ var ErrNoSlot = errors.New("no slot for the call")
 // If you know both, take the smaller number, but not less than is in progress on a healthy day.
 //
 // Calls that hang hold the slots that other calls need. So give each part of a service that can fail by itself
-// slots of its own. Where somebody waits for the calls, set a [Budget] besides, which ends the retries of those
+// slots of its own. Where somebody waits for the calls, set a Budget besides, which ends the retries of those
 // that hang.
 //
 // A Slots is safe for concurrent use. It must not be copied. A nil Slots has a slot for every call; the zero
