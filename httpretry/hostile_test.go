@@ -33,6 +33,9 @@ import (
 
 var hostile = flag.Duration("hostile", time.Second/2, "how long each part of TestHostile lasts")
 
+// hostileSlots is fewer than the requests that are sent at once, so that some wait for a slot and some get none.
+const hostileSlots = 20
+
 // payload is what the server answers to the request with this number.
 func payload(id int) []byte { return bytes.Repeat([]byte(strconv.Itoa(id)+" "), id*7919%5000) }
 
@@ -156,12 +159,34 @@ type hostileClient struct {
 	url    string
 	parent *counting // of all requests' contexts
 
-	attempts, good, cut, failed, ended atomic.Int64
-	corrupt, late, tooMany             atomic.Int64 // these must stay zero
+	slots            *backoff.Slots
+	inProgress, most atomic.Int64 // attempts
+
+	attempts, good, cut, failed, refused, ended atomic.Int64
+	corrupt, late, tooMany                      atomic.Int64 // these must stay zero
+}
+
+// A hostileBase counts the attempts in progress.
+type hostileBase struct {
+	*http.Transport
+	client *hostileClient
+}
+
+func (b hostileBase) RoundTrip(req *http.Request) (*http.Response, error) {
+	now := b.client.inProgress.Add(1)
+	defer b.client.inProgress.Add(-1)
+	for highest := b.client.most.Load(); now > highest && !b.client.most.CompareAndSwap(highest, now); {
+		highest = b.client.most.Load()
+	}
+	return b.Transport.RoundTrip(req)
 }
 
 func newHostileClient(url, protocol string) *hostileClient {
-	c := &hostileClient{url: url, parent: &counting{Context: context.Background(), done: make(chan struct{})}}
+	c := &hostileClient{
+		url:    url,
+		parent: &counting{Context: context.Background(), done: make(chan struct{})},
+		slots:  backoff.NewSlots(hostileSlots),
+	}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		if rand.IntN(4) == 0 {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
@@ -170,22 +195,23 @@ func newHostileClient(url, protocol string) *hostileClient {
 	}
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.http.Transport = &httpretry.Transport{
-		Base: &http.Transport{
+		Base: hostileBase{&http.Transport{
 			DialContext:            dial,
 			MaxIdleConnsPerHost:    50,
 			MaxResponseHeaderBytes: 1 << 15,
 			Protocols:              only(major(protocol)),
-		},
+		}, c},
 		AttemptTimeout: 30 * time.Millisecond,
+		Slots:          c.slots,
 		MaxRetryAfter:  20 * time.Millisecond,
 		Budget:         &backoff.Budget{RetryCost: -1},
 		Policy: func() backoff.BackOff {
 			short := backoff.WithInitialInterval(time.Millisecond)
 			return backoff.WithMaxRetries(backoff.NewExponentialBackOff(short, backoff.WithJitter(backoff.FullJitter)), 4)
 		},
-		Done: func(_ *http.Request, n int, _ error) {
+		Done: func(_ *http.Request, n int, err error) {
 			c.attempts.Add(int64(n))
-			if n > 5 {
+			if n > 5 || n > 0 && errors.Is(err, backoff.ErrNoSlot) {
 				c.tooMany.Add(1)
 			}
 		},
@@ -216,9 +242,13 @@ func (c *hostileClient) send(t *testing.T, id int, protocol string) {
 	defer cancel()
 	response, err := c.http.Do(request)
 	if err != nil {
-		if ended := request.Context().Err(); ended != nil && errors.Is(err, ended) {
+		ended := request.Context().Err()
+		switch {
+		case errors.Is(err, backoff.ErrNoSlot):
+			c.refused.Add(1)
+		case ended != nil && errors.Is(err, ended):
 			c.ended.Add(1)
-		} else {
+		default:
 			c.failed.Add(1)
 		}
 		if request.Header.Get("X-Once") != "" && errors.Is(err, os.ErrDeadlineExceeded) {
@@ -273,14 +303,18 @@ func testHostile(t *testing.T, protocol string) {
 	allEnded := func() bool { return client.parent.registered.Load() == 0 }
 	require.Eventually(t, allEnded, 10*time.Second, 10*time.Millisecond, "contexts are left")
 
-	t.Logf("%d operations, %d attempts of those that may be repeated, %d requests seen",
-		ids.Load(), client.attempts.Load(), handler.requests.Load())
-	t.Logf("%d whole answers, %d cut, %d failed, %d ended by their context",
-		client.good.Load(), client.cut.Load(), client.failed.Load(), client.ended.Load())
+	t.Logf("%d requests, %d attempts, at most %d at once, %d seen by the server",
+		ids.Load(), client.attempts.Load(), client.most.Load(), handler.requests.Load())
+	t.Logf("%d whole answers, %d cut, %d failed, %d without a slot, %d ended by their context",
+		client.good.Load(), client.cut.Load(), client.failed.Load(), client.refused.Load(), client.ended.Load())
+	outcomes := client.good.Load() + client.cut.Load() + client.failed.Load() + client.refused.Load() + client.ended.Load()
+	require.Equal(t, ids.Load(), outcomes+client.corrupt.Load(), "lost requests")
+	require.LessOrEqual(t, client.most.Load(), int64(hostileSlots), "attempts at once")
+	require.Zero(t, client.slots.InUse(), "slots are left")
 	require.Zero(t, handler.corrupt.Load(), "corrupted requests")
 	require.Zero(t, client.corrupt.Load(), "corrupted answers")
 	require.Zero(t, handler.doubled.Load(), "sent twice though they must not be")
 	require.Zero(t, client.late.Load(), "cut off though they must not be")
-	require.Zero(t, client.tooMany.Load(), "more than five attempts")
+	require.Zero(t, client.tooMany.Load(), "more attempts than five, or some without a slot")
 	require.Positive(t, client.good.Load())
 }
