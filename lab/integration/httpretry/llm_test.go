@@ -1,0 +1,359 @@
+package httpretry_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/openai/openai-go/v3"
+	openaioption "github.com/openai/openai-go/v3/option"
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+	"example.com/backoff/httpretry"
+)
+
+// An llm is the Go client of a language model's API, with its own retries turned off. Both functions return the
+// answer to a question.
+type llm struct {
+	name   string
+	ask    func(ctx context.Context, client *http.Client, question string) (string, error)
+	stream func(ctx context.Context, client *http.Client, question string) (string, error)
+}
+
+var llms = []llm{
+	{"OpenAI", askOpenAI, streamOpenAI},
+	{"Anthropic", askAnthropic, streamAnthropic},
+}
+
+func newOpenAI(client *http.Client) openai.Client {
+	return openai.NewClient(openaioption.WithAPIKey("key"), openaioption.WithBaseURL("http://api.test/v1"),
+		openaioption.WithHTTPClient(client), openaioption.WithMaxRetries(0))
+}
+
+func openaiParams(question string) openai.ChatCompletionNewParams {
+	return openai.ChatCompletionNewParams{
+		Model:    "model",
+		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(question)},
+	}
+}
+
+func askOpenAI(ctx context.Context, client *http.Client, question string) (string, error) {
+	api := newOpenAI(client)
+	completion, err := api.Chat.Completions.New(ctx, openaiParams(question))
+	if err != nil {
+		return "", err
+	}
+	return completion.Choices[0].Message.Content, nil
+}
+
+func streamOpenAI(ctx context.Context, client *http.Client, question string) (string, error) {
+	api := newOpenAI(client)
+	stream := api.Chat.Completions.NewStreaming(ctx, openaiParams(question))
+	defer stream.Close()
+
+	answer := ""
+	for stream.Next() {
+		answer += stream.Current().Choices[0].Delta.Content
+	}
+	return answer, stream.Err()
+}
+
+func newAnthropic(client *http.Client) anthropic.Client {
+	return anthropic.NewClient(anthropicoption.WithAPIKey("key"), anthropicoption.WithBaseURL("http://api.test"),
+		anthropicoption.WithHTTPClient(client), anthropicoption.WithMaxRetries(0))
+}
+
+func anthropicParams(question string) anthropic.MessageNewParams {
+	return anthropic.MessageNewParams{
+		Model:     "model",
+		MaxTokens: 100,
+		Messages:  []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(question))},
+	}
+}
+
+func askAnthropic(ctx context.Context, client *http.Client, question string) (string, error) {
+	api := newAnthropic(client)
+	message, err := api.Messages.New(ctx, anthropicParams(question))
+	if err != nil {
+		return "", err
+	}
+	return message.Content[0].Text, nil
+}
+
+func streamAnthropic(ctx context.Context, client *http.Client, question string) (string, error) {
+	api := newAnthropic(client)
+	stream := api.Messages.NewStreaming(ctx, anthropicParams(question))
+	defer stream.Close()
+
+	answer := ""
+	for stream.Next() {
+		answer += stream.Current().Delta.Text
+	}
+	return answer, stream.Err()
+}
+
+// An api answers the questions of both clients, and counts what it bills.
+type api struct {
+	failures    int // the first requests, which get the status and the X-Should-Retry header below
+	status      int
+	shouldRetry string
+	perSecond   int           // questions that it takes in a second; further ones get a 429; zero is no limit
+	thinks      time.Duration // before an answer
+	pause       time.Duration // after each part of a stream
+
+	mu       sync.Mutex
+	requests int
+	billed   int       // questions taken
+	second   time.Time // in which it took
+	taken    int       // questions
+}
+
+// take returns status 200, and bills the question, or else the status that refuses it.
+func (a *api) take() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+
+	a.requests++
+	if a.requests <= a.failures {
+		return a.status
+	}
+	if now := time.Now().Truncate(time.Second); now.After(a.second) {
+		a.second = now
+		a.taken = 0
+	}
+	if a.perSecond > 0 && a.taken == a.perSecond {
+		return http.StatusTooManyRequests
+	}
+	a.taken++
+	a.billed++
+	return http.StatusOK
+}
+
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || !json.Valid(body) || !strings.Contains(string(body), "question") {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		return
+	}
+	if status := a.take(); status != http.StatusOK {
+		w.Header().Set("Retry-After", "1")
+		w.Header().Set("X-Should-Retry", a.shouldRetry)
+		w.WriteHeader(status)
+		return
+	}
+
+	select {
+	case <-time.After(a.thinks):
+	case <-r.Context().Done():
+		return
+	}
+	answer, part := anthropicAnswer, anthropicPart
+	if strings.HasSuffix(r.URL.Path, "/chat/completions") {
+		answer, part = openaiAnswer, openaiPart
+	}
+	if strings.Contains(string(body), `"stream":true`) {
+		a.stream(w, part)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	io.WriteString(w, answer)
+}
+
+// What the two APIs send: an answer, and a part of one.
+const (
+	openaiAnswer    = `{"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "answer"}}]}`
+	openaiPart      = `data: {"choices": [{"delta": {"content": "%d "}}]}` + "\n\n"
+	anthropicAnswer = `{"type": "message", "role": "assistant", "content": [{"type": "text", "text": "answer"}]}`
+	anthropicPart   = "event: content_block_delta\n" +
+		`data: {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "%d "}}` + "\n\n"
+)
+
+// stream sends ten parts of an answer.
+func (a *api) stream(w http.ResponseWriter, part string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for i := range 10 {
+		fmt.Fprintf(w, part, i)
+		w.(http.Flusher).Flush()
+		time.Sleep(a.pause)
+	}
+}
+
+// A memory is a listener whose connections are pipes in memory.
+type memory chan net.Conn
+
+func (m memory) Accept() (net.Conn, error) {
+	if conn, ok := <-m; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (m memory) Close() error   { return nil }
+func (m memory) Addr() net.Addr { return new(net.UnixAddr) }
+
+func (m memory) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	m <- server
+	return client, nil
+}
+
+// serve calls f in simulated time, with a client of the API over HTTP/1 or HTTP/2.
+func serve(t *testing.T, major int, a *api, transport *httpretry.Transport, f func(t *testing.T, client *http.Client)) {
+	synctest.Test(t, func(t *testing.T) {
+		protocols := new(http.Protocols)
+		protocols.SetHTTP1(major == 1)
+		protocols.SetUnencryptedHTTP2(major == 2)
+		listener := make(memory)
+		server := &http.Server{Handler: a, Protocols: protocols}
+		go server.Serve(listener)
+
+		transport.Base = &http.Transport{DialContext: listener.dial, Protocols: protocols}
+		client := &http.Client{Transport: transport}
+		f(t, client)
+
+		client.CloseIdleConnections()
+		close(listener)
+		server.Close()
+		time.Sleep(time.Second) // until the server's connections have ended
+	})
+}
+
+// eachLLM calls f for both clients and both protocols.
+func eachLLM(t *testing.T, f func(t *testing.T, model llm, major int)) {
+	for _, model := range llms {
+		for _, major := range []int{1, 2} {
+			t.Run(fmt.Sprint(model.name, "/HTTP ", major), func(t *testing.T) { f(t, model, major) })
+		}
+	}
+}
+
+// patient is the Transport of httpretry's Example_languageModel: it repeats what these clients repeat by themselves,
+// and does not limit an attempt.
+func patient() *httpretry.Transport {
+	return &httpretry.Transport{
+		AttemptTimeout: -1,
+		Slots:          backoff.NewSlots(10),
+		Idempotent:     func(*http.Request) bool { return true },
+		Retryable: func(_ *http.Request, resp *http.Response, err error) bool {
+			return httpretry.Retryable(resp, err) || resp != nil && resp.StatusCode == http.StatusConflict
+		},
+	}
+}
+
+// Thirty questions are asked at once of an API that takes ten in a second. With slots each is answered, and billed
+// once. Without slots, the budget ends the retries of half of them.
+func TestLLMRateLimit(t *testing.T) {
+	eachLLM(t, func(t *testing.T, model llm, major int) {
+		for _, test := range []struct {
+			transport *httpretry.Transport
+			want      int
+		}{
+			{new(httpretry.Transport), 10 + 5},
+			{&httpretry.Transport{Slots: backoff.NewSlots(5)}, 30},
+			{patient(), 30},
+		} {
+			a := &api{perSecond: 10, thinks: 200 * time.Millisecond}
+			serve(t, major, a, test.transport, func(t *testing.T, client *http.Client) {
+				var answered atomic.Int32
+				var group sync.WaitGroup
+				for range 30 {
+					group.Go(func() {
+						answer, err := model.ask(t.Context(), client, "question")
+						if err == nil && answer == "answer" {
+							answered.Add(1)
+						}
+					})
+				}
+				group.Wait()
+				require.EqualValues(t, test.want, answered.Load())
+				require.Equal(t, test.want, a.billed)
+			})
+		}
+	})
+}
+
+// A stream is not cut, however long it takes, not even if AttemptTimeout limits its attempt.
+func TestLLMStream(t *testing.T) {
+	eachLLM(t, func(t *testing.T, model llm, major int) {
+		limited := patient()
+		limited.AttemptTimeout = 30 * time.Second
+		for _, transport := range []*httpretry.Transport{new(httpretry.Transport), limited, patient()} {
+			a := &api{pause: 40 * time.Second}
+			serve(t, major, a, transport, func(t *testing.T, client *http.Client) {
+				answer, err := model.stream(t.Context(), client, "question")
+				require.NoError(t, err)
+				require.Equal(t, "0 1 2 3 4 5 6 7 8 9 ", answer)
+				require.Equal(t, 1, a.billed)
+			})
+		}
+	})
+}
+
+// A slow answer is waited for, and billed once.
+func TestLLMSlow(t *testing.T) {
+	eachLLM(t, func(t *testing.T, model llm, major int) {
+		for _, transport := range []*httpretry.Transport{new(httpretry.Transport), patient()} {
+			a := &api{thinks: 9 * time.Minute}
+			serve(t, major, a, transport, func(t *testing.T, client *http.Client) {
+				answer, err := model.ask(t.Context(), client, "question")
+				require.NoError(t, err)
+				require.Equal(t, "answer", answer)
+				require.Equal(t, 1, a.billed)
+			})
+		}
+	})
+}
+
+// After which failures the question is sent again, whole, until it is answered.
+func TestLLMFailures(t *testing.T) {
+	eachLLM(t, func(t *testing.T, model llm, major int) {
+		for _, test := range []struct {
+			status      int
+			shouldRetry string
+			byDefault   bool
+			patiently   bool
+		}{
+			{408, "", false, true},
+			{409, "", false, true},
+			{429, "", true, true},
+			{500, "", false, true},
+			{503, "", false, true},
+			{529, "", false, true},
+			{400, "true", false, true},
+			{400, "", false, false},
+			{501, "", false, false},
+			{503, "false", false, false},
+		} {
+			for transport, again := range map[*httpretry.Transport]bool{
+				new(httpretry.Transport): test.byDefault,
+				patient():                test.patiently,
+			} {
+				a := &api{failures: 3, status: test.status, shouldRetry: test.shouldRetry, thinks: 9 * time.Minute}
+				serve(t, major, a, transport, func(t *testing.T, client *http.Client) {
+					answer, err := model.ask(t.Context(), client, "question")
+					if !again {
+						require.Error(t, err, test)
+						require.Equal(t, 1, a.requests, test)
+						return
+					}
+					require.NoError(t, err, test)
+					require.Equal(t, "answer", answer, test)
+					require.Equal(t, 4, a.requests, test)
+					require.Equal(t, 1, a.billed, test)
+				})
+			}
+		}
+	})
+}
