@@ -160,7 +160,7 @@ func Example_log() {
 	// level=INFO msg=done method=GET attempts=2
 }
 
-// In a test of code that uses the client, a policy that stops turns the retries off.
+// In a test of code that uses the client, MaxRetries turns the retries off.
 func Example_off() {
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -171,7 +171,7 @@ func Example_off() {
 
 	client := &http.Client{
 		Transport: &httpretry.Transport{
-			Policy: func() backoff.BackOff { return &backoff.StopBackOff{} },
+			MaxRetries: -1,
 		},
 	}
 	resp, err := client.Get(server.URL)

@@ -9,17 +9,18 @@
 // nothing with it. Which failures are followed by another attempt depends on the request:
 //
 //   - GET, HEAD, OPTIONS, TRACE, PUT and DELETE: a network error, a status of 408, 429, 500, 502, 503,
-//     504 or 512 to 599 ([backoff.RetryableStatus]), and no response within 30 s
+//     504 or 512 to 599 ([backoff.RetryableStatus]), and a server that is silent for 30 s
 //     ([Transport.AttemptTimeout]).
 //   - POST, PATCH and any other method: status 429, and a failed dial, to the server or its proxy. After
 //     any other failure, a failed TLS handshake included, the request is not sent again. No attempt is
 //     cut off, however long it takes.
-//   - POST, PATCH and any other method with an Idempotency-Key or X-Idempotency-Key header: the same as
-//     for a GET. So each attempt is cut off after AttemptTimeout. To mark a request as safe to repeat
-//     without sending the header, set req.Header["Idempotency-Key"] = nil.
+//   - POST, PATCH and any other method with an Idempotency-Key or X-Idempotency-Key header that is not
+//     empty: the same as for a GET. So AttemptTimeout limits each attempt.
 //
-// If a POST without a key ends with an error other than a failed dial, nobody knows whether the server has
-// done the work: ask the server before you send it again.
+// [Transport.Idempotent] can decide which requests are repeated as a GET is.
+//
+// If a POST without a key ends with an error other than a failed dial or [backoff.ErrNoSlot], nobody knows
+// whether the server has done the work: ask the server before you send it again.
 //
 // The body is sent again, whole, each time. For that the request needs a GetBody, which [http.NewRequest]
 // sets for a [bytes.Buffer], a [bytes.Reader] or a [strings.Reader]. A request with a body and no GetBody is
@@ -37,32 +38,34 @@
 //   - a wait would outlast the deadline of the request's context. (After an error, the first wait starts
 //     nevertheless, as in [backoff.Retry], and ends with the context's error.);
 //   - the server asks for a wait of more than a minute ([Transport.MaxRetryAfter]), or for no retry;
-//   - the budget of the host cannot pay for a retry. A fresh budget pays for five retries in all: if the
-//     service is down when the process starts, ten GETs make 15 requests; see [Transport.Budget].
+//   - there are no Slots, and the budget of the host cannot pay for a retry. A fresh budget pays for five
+//     retries in all: if the service is down when the process starts, ten GETs make 15 requests; see
+//     [Transport.Budget].
 //
 // If the context ends during a wait, you get an error that matches the context's, and no response.
 //
 // The Timeout of an [http.Client] limits all attempts together, with their waits and the reading of the
 // last body.
 //
-// # Limit what is in flight
+// # Limit what is in progress
 //
-// Retries must not keep an overloaded service down. The best protection is a bound on the requests that are
-// in progress at once, with their waits: a RoundTripper around the Transport that gives each request a place
-// until its response begins. There is one to copy in example_limit_test.go:
+// Retries must not keep an overloaded service down. Slots limit how many requests to it are in progress at once:
 //
 //	client := &http.Client{
-//		Transport: &limited{transport: &httpretry.Transport{}, n: 20, patience: time.Second},
+//		Transport: &httpretry.Transport{
+//			AttemptTimeout: 2 * time.Second,
+//			Slots:          backoff.NewSlots(20),
+//		},
 //	}
 //
-// If the service answers r requests per second, give all processes together about r × AttemptTimeout / 2 places
-// for it.
+// [backoff.Slots] says how many to make. Use one such client for each service. A request that gets no slot in time
+// is not sent, and its error matches [backoff.ErrNoSlot].
 //
-// A base with MaxConnsPerHost, or with a semaphore, is no such bound: an attempt would wait for its connection
-// within its AttemptTimeout. If it gets one late, it is cut off while the server still works on it, and is sent
-// again.
+// A base with MaxConnsPerHost, or with a semaphore, is no such limit: an attempt would wait for its connection
+// within its AttemptTimeout. If the attempt gets a connection late, it is cut off while the server still works on
+// it, and is sent again.
 //
-// Where a bound cannot be kept, the budget is what protects the service. Each host has one by default.
+// Without Slots, each host has a budget, which pays for the retries.
 //
 // # What a server says
 //
@@ -71,7 +74,8 @@
 //
 // A response with "X-Should-Retry: false" is not followed by another attempt. A response with
 // "X-Should-Retry: true" is followed by one, if its status is 400 or more and the request may be sent twice. For
-// a POST without a key, the header can only prevent the attempt after a 429.
+// a POST without a key, the header can only prevent the attempt after a 429. The example LanguageModel
+// has such POSTs repeated as a GET is.
 //
 // # Signers, redirects and errors
 //
@@ -83,10 +87,14 @@
 // and 308 it sends the method and the body again, also those of a POST. A signer in Base signs that request too.
 //
 // Some errors will be the same next time and are returned immediately: a certificate that is not accepted, a
-// TLS handshake that the server refuses, plain HTTP in answer to TLS, an unknown host name, an invalid port,
-// and a request that net/http refuses to send, for example because of an invalid header or an unknown scheme.
+// TLS handshake that the server refuses, plain HTTP in answer to TLS, an unknown host name, an invalid port, a
+// proxy's 403 or 407, an OAuth server's invalid_grant, and a request that net/http refuses to send, for example
+// because of an invalid header or an unknown scheme.
 //
 // # Small print
+//
+// A key without values, as in req.Header["Idempotency-Key"] = nil, marks a request as safe to repeat and is not
+// sent. Both are net/http's own rule.
 //
 // A response that is followed by another attempt is dropped, with its cookies. Each call of GetBody must return
 // an independent body (open a file again, do not seek), since net/http may still read the previous one. The
@@ -124,7 +132,7 @@ const (
 // must not be changed or copied after first use.
 //
 // To send a request without retries, use a client whose Transport is the Base. To turn retries off for all,
-// for example in a test, let Policy return a [backoff.StopBackOff]; AttemptTimeout still applies then.
+// for example in a test, set MaxRetries to -1; AttemptTimeout and Slots still apply then.
 type Transport struct {
 	// Base sends each attempt. Nil means [http.DefaultTransport]. If you assign a Transport to
 	// http.DefaultTransport, set its Base to the old value, or it would call itself.
@@ -144,26 +152,26 @@ type Transport struct {
 	// also limits the reading of the response's body.
 	Base http.RoundTripper
 
-	// AttemptTimeout limits how long the server may be silent in an attempt: until the request is written,
-	// and from then until the response's headers are there. Each part of the request's body that is read to be
-	// sent begins it again, so a long upload is not cut off. Zero means 30 s: a GET whose answer takes 40 s
-	// is sent five times and fails. A negative value means no limit.
+	// AttemptTimeout limits how long an attempt may make no progress: until the request is written, and from
+	// then until the response's headers are there. Each part of the request's body that is read to be sent is
+	// progress, so a long upload is not cut off. Zero means 30 s: a GET whose answer takes 40 s is sent five
+	// times and fails. A negative value means no limit.
 	//
-	// It limits only the attempts of requests that are sent again after a timeout. A POST without an
-	// idempotency key may take as long as its context allows, its dial included: that is limited by the
-	// base's dialer ([http.DefaultTransport]'s to 30 s).
+	// AttemptTimeout limits only the attempts of requests that may be sent again after a timeout; see
+	// Idempotent. A POST without an idempotency key may take as long as its context allows. Its dial is
+	// limited by the base's dialer ([http.DefaultTransport]'s to 30 s).
 	//
 	// The error of such an attempt matches [os.ErrDeadlineExceeded] and [context.DeadlineExceeded], has a
 	// method Timeout that returns true, and reads "no response within 2s, attempt 3".
 	//
-	// It does not limit the reading of the response's body; the request's context and the Timeout of an
-	// [http.Client] do. If a response over HTTP/2 ends before the request's body is sent, the rest of
+	// The reading of the response's body is limited by the request's context and the Timeout of an
+	// [http.Client] alone. If a response over HTTP/2 ends before the request's body is sent, the rest of
 	// that body may take up to another AttemptTimeout.
 	AttemptTimeout time.Duration
 
-	// Slots limits the requests in progress, also those that are sent once. A request holds a slot from before
-	// its first attempt until RoundTrip returns, waits included, but not while its response's body is read.
-	// Nil means no limit.
+	// Slots limits the requests in progress, to whatever host, also those that are sent once. A request holds a
+	// slot from before its first attempt until RoundTrip returns, waits included, but not while its response's
+	// body is read. Nil means no limit.
 	//
 	// A request waits for a slot only for as long as its deadline leaves it the whole AttemptTimeout; see
 	// [backoff.Slots.Acquire]. If it gets none, the error matches [backoff.ErrNoSlot].
@@ -199,8 +207,8 @@ type Transport struct {
 	// HEAD, OPTIONS, TRACE, PUT or DELETE, and those with an Idempotency-Key or X-Idempotency-Key header that
 	// is not empty.
 	//
-	// It is called once for each request that can be sent again. What net/http sends again by itself, after an
-	// idle connection has failed, it does not change.
+	// Idempotent is called once for each request that can be sent again. It does not change what net/http sends
+	// again by itself, after an idle connection has failed.
 	Idempotent func(req *http.Request) bool
 
 	// Budget pays for the retries of all requests, to whatever host. Share it with other clients of the

@@ -14,9 +14,12 @@ import (
 	"example.com/backoff"
 )
 
-// Retryable is the rule that decides whether to try again after an attempt that brought resp, or err if resp
-// is nil. The package comment says what it is. It looks at the result alone: whether the request may be sent
-// twice, the Transport decides.
+// Retryable is the default of [Transport.Retryable]. It reports whether another attempt may help after one that
+// brought resp, or err if resp is nil. Whether the request may be sent twice, it does not know.
+//
+// A response with "X-Should-Retry: true" is retryable if its status is 400 or more, one with
+// "X-Should-Retry: false" is not, and any other is if [backoff.RetryableStatus] says so. An error is retryable unless
+// it will be the same next time, such as an unknown host name. The package comment lists these errors.
 func Retryable(resp *http.Response, err error) bool {
 	if resp == nil {
 		return !permanent(err) && !invalidRequest(err)
