@@ -154,8 +154,9 @@ type Transport struct {
 
 	// AttemptTimeout limits how long an attempt may make no progress: until the request is written, and from
 	// then until the response's headers are there. Each part of the request's body that is read to be sent is
-	// progress, so a long upload is not cut off. Zero means 30 s: a GET whose answer takes 40 s is sent five
-	// times and fails. A negative value means no limit.
+	// progress, so a long upload is not cut off. What the operating system buffers, which may be megabytes,
+	// counts as written. Zero means 30 s: a GET whose answer takes 40 s is sent five times and fails. A negative
+	// value means no limit.
 	//
 	// AttemptTimeout limits only the attempts of requests that may be sent again after a timeout; see
 	// Idempotent. A POST without an idempotency key may take as long as its context allows. Its dial is
