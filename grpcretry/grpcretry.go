@@ -62,7 +62,8 @@ type Options struct {
 	MaxRetries int
 
 	// MaxRetryAfter is the longest wait that a server may ask for. If it asks for more, its status is
-	// returned immediately. Zero means one minute; it must not be negative.
+	// returned immediately. Zero means one minute; with a negative value, each status that asks for a
+	// wait is returned.
 	MaxRetryAfter time.Duration
 
 	// Policy returns a new policy for each call. Nil, or a Policy that returns nil, means full jitter within
@@ -252,7 +253,7 @@ func (o *Options) check(err error, pushback []string) error {
 		}
 		wait = max(wait, time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond)))*time.Millisecond)
 	}
-	if wait > cmp.Or(o.MaxRetryAfter, defaultMaxRetryAfter) {
+	if wait > max(0, cmp.Or(o.MaxRetryAfter, defaultMaxRetryAfter)) {
 		return backoff.Permanent(err)
 	}
 	return backoff.RetryAfter(err, wait)

@@ -333,6 +333,12 @@ func TestMaxRetryAfter(t *testing.T) {
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	calls, _ = check(t, t.Context(), grpcretry.Options{MaxRetryAfter: time.Millisecond}, always(retryInfo(t, time.Millisecond)))
 	require.Equal(t, 4, calls)
+
+	none := grpcretry.Options{MaxRetryAfter: -1}
+	calls, _ = check(t, t.Context(), none, always(retryInfo(t, time.Millisecond)))
+	require.Equal(t, 1, calls)
+	calls, _ = check(t, t.Context(), none, always(status.Error(codes.Unavailable, "busy")))
+	require.Equal(t, 4, calls)
 }
 
 // If the server asks for a wait past the call's deadline, there is no use in waiting.
