@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"example.com/backoff"
 	"example.com/backoff/grpcretry"
 )
 
@@ -21,6 +22,7 @@ func ExampleUnaryClientInterceptor() {
 		grpc.WithChainUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
 			Idempotent:     func(method string) bool { return method == "/orders.v1.Orders/Get" },
 			AttemptTimeout: 2 * time.Second,
+			Slots:          backoff.NewSlots(20),
 		})),
 	)
 	if err != nil {
