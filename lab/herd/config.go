@@ -12,37 +12,26 @@ import (
 	"time"
 )
 
-// config is what the flags say. Zero, or no numbers, means what the scenario has by itself.
+// config is what the flags say.
 type config struct {
-	plan // what the flags set of it is for all plans of the scenario
+	plan // what the flags set of it
 
-	scenario, shape, only          string
-	clients, processes, capacities numbers[int]
-	loads, rates                   numbers[float64]
-	troubles                       []trouble
-	runs, seeds, retries, refund   int
-	size                           int // of batches and pools of workers
-	bound, pool                    int // over all processes
-	perSecond, guess               float64
-	work                           time.Duration
-	csv, neighboursToo             bool
-	svg                            string
+	scenario, shape, only string
+	troubles              []trouble
+	clients               numbers
+	runs, seeds           int
+	size                  int // of batches, and of pools of workers
+	work                  time.Duration
+	neighboursToo         bool
+	svg                   string
 }
 
 // errReported is returned for errors that the flag package has printed already.
 var errReported = errors.New("reported")
 
-// single holds the flags for which a scenario takes one number, and others several.
-var single = map[string]string{"blip": "processes", "programs": "processes load"}
-
 func parse(args []string, stderr io.Writer) (config, error) {
-	c := config{
-		clients:    numbers[int]{least: 1, most: 1_000_000},
-		processes:  numbers[int]{least: 1, most: 100_000},
-		capacities: numbers[int]{most: 1_000_000},
-		loads:      numbers[float64]{least: 0.01, most: 1},
-		rates:      numbers[float64]{most: 1},
-	}
+	c := config{clients: numbers{10, 20, 50, 100}}
+	c.queue = fifo
 	_ = c.setTroubles(usualTroubles)
 	flags := c.flags()
 	flags.SetOutput(stderr)
@@ -54,18 +43,20 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		return c, errReported
 	case flags.NArg() > 0:
 		return c, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case c.scenario != "all" && !slices.Contains(names(), c.scenario):
-		return c, fmt.Errorf("-scenario %q is not %s or all", c.scenario, strings.Join(names(), ", "))
+	case !slices.Contains(scenarios, c.scenario):
+		return c, fmt.Errorf("-scenario %q is not %s", c.scenario, strings.Join(scenarios, ", "))
 	case shapes[c.shape].plan == nil:
 		return c, fmt.Errorf("-shape %q is not %s", c.shape, shapeNames())
-	case len(c.chosen(plan{processes: 1, rate: 1})) == 0:
-		return c, fmt.Errorf("-only %q is in no name of a strategy", c.only)
 	case shares[c.times] == nil:
 		return c, fmt.Errorf("-times %q is not %s", c.times, strings.Join(slices.Sorted(maps.Keys(shares)), ", "))
-	case c.rate != 0 && c.rate < 1:
-		return c, errors.New("-rate must be at least 1")
-	case min(c.runs, c.seeds, c.servers) < 1 || !(min(c.perSecond, c.guess) > 0) || c.timeout < answerTime:
-		return c, errors.New("-runs, -seeds, -servers, -per-second and -guess must be above zero, and -timeout at least 100ms")
+	case min(c.runs, c.seeds, c.servers, c.processes) < 1 || !(min(c.rate, c.guess) > 0):
+		return c, errors.New("-runs, -seeds, -servers, -processes, -rate and -guess must be above zero")
+	case !(c.load > 0 && c.load <= 1):
+		return c, errors.New("-load is not a number above 0, up to 1")
+	case c.timeout <= c.answer:
+		return c, errors.New("-timeout must be longer than -answer")
+	case len(c.chosen(plan{planned: 1, rate: 1})) == 0:
+		return c, fmt.Errorf("-only %q is in no name of a way", c.only)
 	}
 	flags.Visit(func(f *flag.Flag) {
 		if err == nil {
@@ -77,24 +68,20 @@ func parse(args []string, stderr io.Writer) (config, error) {
 
 // check reports what is wrong with a flag that is set.
 func (c *config) check(f *flag.Flag) error {
-	scenarios, _, only := strings.Cut(f.Usage, ": ")
-	value := f.Value.String()
+	others, _, only := strings.Cut(f.Usage, ": ")
 	switch {
-	case only && !slices.Contains(strings.Split(scenarios, ", "), c.scenario):
-		return fmt.Errorf("-%s is for %s, not for -scenario %s", f.Name, scenarios, c.scenario)
-	case strings.HasPrefix(value, "-"):
-		return fmt.Errorf("-%s %s is below zero", f.Name, value)
-	case !c.sensible(f):
-		return fmt.Errorf("-%s %s is too large or too small", f.Name, value)
-	case strings.Contains(value, ",") && slices.Contains(strings.Fields(single[c.scenario]), f.Name):
-		return fmt.Errorf("-%s takes one number for -scenario %s", f.Name, c.scenario)
+	case only && !slices.Contains(strings.Split(others, ", "), c.scenario):
+		return fmt.Errorf("-%s is for %s, not for -scenario %s", f.Name, others, c.scenario)
+	case strings.HasPrefix(f.Value.String(), "-"):
+		return fmt.Errorf("-%s %s is below zero", f.Name, f.Value)
+	case !sensible(f):
+		return fmt.Errorf("-%s %s is too large", f.Name, f.Value)
 	}
 	return nil
 }
 
-// sensible reports whether the value of a flag is neither so large that sums overflow nor so small that time
-// stands still. A simulation may still take long.
-func (c *config) sensible(f *flag.Flag) bool {
+// sensible reports whether the value of a flag is not so large that sums overflow. A simulation may still take long.
+func sensible(f *flag.Flag) bool {
 	value, ok := f.Value.(flag.Getter)
 	if !ok {
 		return true // it has been looked at in Set
@@ -103,91 +90,66 @@ func (c *config) sensible(f *flag.Flag) bool {
 	case int:
 		return v <= 1_000_000
 	case float64:
-		return v <= 1_000_000 && (f.Name != "poison" || v <= 1)
+		return v <= 1_000_000 && (f.Name != "poison" && f.Name != "slow" || v <= 1)
 	case time.Duration:
 		return v <= 100*time.Hour
 	}
 	return true
 }
 
-// flags returns the flags. The usage of one that is not for all scenarios starts with those that it is
-// for, and a colon.
+// flags returns the flags. The usage of one that is not for all scenarios starts with those that it is for, and a
+// colon.
 func (c *config) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("herd", flag.ContinueOnError)
-	flags.StringVar(&c.scenario, "scenario", "all", "`which` to simulate ("+strings.Join(names(), ", ")+" or all)")
+	flags.StringVar(&c.scenario, "scenario", "programs", "`which` to simulate ("+strings.Join(scenarios, ", ")+")")
 	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
-	flags.IntVar(&c.seeds, "seeds", 1, "blip, fleet, programs: `number` of seeds, from -seed on; with more than one,\n"+
-		"figures are ranges")
-	flags.BoolVar(&c.csv, "csv", false, "contention, fleet: print the results, and nothing else, as clients,time,calls,algorithm, the\n"+
-		"time in ms, or as processes,capacity,load,recovered,goodput, the recovery in seconds, empty\n"+
-		"if it takes more than 300")
-	flags.StringVar(&c.svg, "svg", "", "programs: write a chart to this `file`: the load in one trouble, or for several how long the\n"+
-		"slowest operation takes, or what the neighbours lose")
+	flags.IntVar(&c.seeds, "seeds", 1, "programs, slots: `number` of seeds, from -seed on; with more than one, figures are ranges")
+	flags.StringVar(&c.svg, "svg", "", "programs: write a chart of the load in the first trouble to this `file`")
 	c.serviceFlags(flags)
 	c.programFlags(flags)
-	c.otherFlags(flags)
+	flags.Var(&c.clients, "clients", "contention: `numbers` of clients, separated by commas")
+	flags.IntVar(&c.runs, "runs", 100, "contention: how many `runs` to take the mean of")
 	return flags
 }
 
 // serviceFlags are about the service, its load and its troubles.
 func (c *config) serviceFlags(flags *flag.FlagSet) {
-	flags.Func("queue", "blip, fleet, programs: `fifo` works through the service's queue in order, a duration\n"+
-		"refuses what would wait for longer, and none refuses what the service cannot do now\n"+
-		"(default fifo)", c.setQueue)
-	flags.Float64Var(&c.refusal, "refusal", 0.1, "blip, fleet, programs: `share` of the work of an answer that a refusal takes")
-	flags.DurationVar(&c.wait, "wait", 0, "programs: for how `long` a service with -queue none asks those that it refuses to wait\n"+
-		"(default not at all)")
-	flags.IntVar(&c.servers, "servers", 1, "blip, fleet, programs: `number` of requests that the service works on at once, each at an\n"+
-		"equal part of its rate")
-	flags.StringVar(&c.times, "times", "exponential", "blip, fleet, programs: how the work of requests is distributed: `constant`, exponential or\n"+
-		"heavy")
-	flags.Float64Var(&c.rate, "rate", 0, "programs: `number` of requests that the service can do in a second (default 30)")
-	flags.Var(&c.loads, "load", "blip, fleet, programs: `loads` before the trouble, as shares of what the service can do,\n"+
-		"separated by commas (default 0.7,0.8,0.9 in the blip, 0.6 in the programs, else 0.8)")
-	flags.Func("trouble", "programs: `troubles`, separated by commas: none, a time for which the service is down, half (of\n"+
-		"its capacity), flapping (five seconds down, five up), or a percentage of attempts that\n"+
-		"fail after ten seconds down (default "+usualTroubles+")", c.setTroubles)
-	flags.DurationVar(&c.duration, "duration", 0, "blip, fleet, programs: for how `long` the service is down (default 10s), in the programs\n"+
-		"for how long half and flapping last (default 2m)")
-	flags.DurationVar(&c.after, "after", 0, "blip, programs: for how `long` operations begin after it (default 5m, in the programs at least\n"+
-		"8 times the trouble)")
-	flags.DurationVar(&c.timeout, "timeout", defaultTimeout, "blip, fleet, programs: `timeout` of an attempt")
+	flags.Float64Var(&c.rate, "rate", 60, "programs: `number` of requests that the service can do in a second")
+	flags.IntVar(&c.servers, "servers", 6, "programs: `number` of requests that the service works on at once, each at an equal\n"+
+		"part of its rate")
+	flags.StringVar(&c.times, "times", "exponential", "programs: how the work of requests is distributed: `constant`, exponential or heavy")
+	flags.DurationVar(&c.answer, "answer", 100*time.Millisecond, "programs: how `long` an answer takes besides the queue and the work")
+	flags.Float64Var(&c.slow, "slow", 0, "programs: `share` of the calls whose answers take -slowly (default 0)")
+	flags.DurationVar(&c.slowly, "slowly", 500*time.Millisecond, "programs: how `long` slow answers take besides the queue and the work")
+	flags.Func("queue", "programs: `fifo` works through the service's queue in order, a duration refuses what would wait\n"+
+		"for longer, and none refuses what the service cannot do now (default fifo)", c.setQueue)
+	flags.Float64Var(&c.refusal, "refusal", 0.1, "programs: `share` of the work of an answer that a refusal takes")
+	flags.DurationVar(&c.wait, "wait", 0, "programs: for how `long` a service asks those that it refuses to wait (default not at all)")
+	flags.Float64Var(&c.load, "load", 0.6, "programs: `load` before the trouble, as a share of what the service can do")
+	flags.Func("trouble", "programs: `troubles`, separated by commas: none, a time for which the service is down, half (of its\n"+
+		"capacity), flapping (five seconds down, five up), fail:N% (of the attempts), hang:N% (of the\n"+
+		"calls); each may have a load of its own after an @ (default "+usualTroubles+")", c.setTroubles)
+	flags.DurationVar(&c.duration, "duration", 0, "programs: for how `long` half and flapping last (default 1m)")
+	flags.DurationVar(&c.after, "after", 0, "programs: for how `long` calls begin after the trouble (default 3m)")
 }
 
 // programFlags are about the clients of a service.
 func (c *config) programFlags(flags *flag.FlagSet) {
-	flags.StringVar(&c.shape, "shape", "arrivals", "programs: how operations begin: `"+shapeNames()+"`")
-	flags.StringVar(&c.only, "only", "", "programs: print only the strategies with this `text` in their names")
-	flags.IntVar(&c.size, "size", 0, "programs: `number` of operations in a batch, of connections (default 1000), or of workers\n"+
-		"(default as many as make the load)")
-	flags.IntVar(&c.bound, "bound", 0, "programs: `number` of operations in progress in all processes, waits included (default half of\n"+
-		"what the service can do within -timeout)")
-	flags.IntVar(&c.pool, "pool", 0, "programs: `number` of attempts in flight in all processes, at least one in each (default as\n"+
-		"-bound)")
-	flags.BoolVar(&c.oneTimeout, "one-timeout", false, "programs: the timeout of an attempt includes its wait for a place in the pool (default not)")
-	flags.DurationVar(&c.patience, "patience", 0, "programs: for how `long` an operation waits for its place within -bound (default as long as it\n"+
-		"takes)")
-	flags.Float64Var(&c.poison, "poison", 0, "programs: `share` of operations that never succeed; they are not counted (default 0)")
+	flags.StringVar(&c.shape, "shape", "handler", "programs: how calls begin: `"+shapeNames()+"`")
+	flags.StringVar(&c.only, "only", "", "programs: print only the ways with one of these `texts`, separated by commas, in their names")
+	flags.IntVar(&c.processes, "processes", 5, "programs: `number` of processes")
+	flags.IntVar(&c.planned, "planned", 0, "programs: `number` of processes for which slots are counted (default -processes)")
+	flags.Float64Var(&c.guess, "guess", 1, "programs: `factor` by which those who count slots take the capacity for too large, or the spare\n"+
+		"capacity for first waits")
+	flags.DurationVar(&c.timeout, "timeout", time.Second, "programs: `timeout` of an attempt")
+	flags.DurationVar(&c.deadline, "deadline", -1, "programs: `deadline` of a call, 0 for none (default 5s for a handler, else none)")
+	flags.DurationVar(&c.front, "front", 0, "programs: put a service in front, which calls this one in the same way; attempts there have\n"+
+		"this `timeout` (default none)")
+	flags.IntVar(&c.size, "size", 0, "programs: `number` of calls in a batch, of devices (default 1000), or of workers (default as many\n"+
+		"as make the load)")
+	flags.Float64Var(&c.poison, "poison", 0, "programs: `share` of calls that never succeed; they are not counted (default 0)")
 	flags.BoolVar(&c.neighboursToo, "neighbours", false, "programs: print what requests of other programs lose: they are 5 % of the load and make no\n"+
 		"retries")
-	flags.Float64Var(&c.guess, "guess", 1, "programs: `factor` by which first waits take the spare capacity for too large")
-	flags.Var(&c.processes, "processes", "blip, fleet, programs: `numbers` of processes, separated by commas\n"+
-		"(default 1,10,100,300,1000), or one (default 10)")
-	flags.Float64Var(&c.beside, "beside", 0, "blip, programs: `number` of requests per second of each process to another service, which\n"+
-		"succeed, in its budget")
-	flags.IntVar(&c.retries, "retries", 3, "amplification, blip, fleet: `number` of retries of an operation")
-	flags.Var(&c.capacities, "capacity", "fleet: `capacities` of each process's budget, separated by commas (default 500,0);\n"+
-		"0 sizes itself")
-	flags.IntVar(&c.refund, "refund", 0, "amplification, blip, fleet, programs: the budgets' `SuccessRefund` (default 1)")
-}
-
-// otherFlags are those of scenarios without such a service.
-func (c *config) otherFlags(flags *flag.FlagSet) {
-	flags.Var(&c.clients, "clients", "contention: `numbers` of clients, separated by commas (default 10,20,50,100)")
-	flags.DurationVar(&c.work, "work", 0, "contention: for how `long` a write occupies the row (default 0s)")
-	flags.IntVar(&c.runs, "runs", 100, "contention: how many `runs` to take the mean of")
-	flags.Float64Var(&c.perSecond, "per-second", 10, "amplification: `number` of operations in a second")
-	flags.Var(&c.rates, "rates", "amplification: failure `rates`, separated by commas (default from 0 to 1 in steps of 0.05)")
 }
 
 func (c *config) setQueue(s string) (err error) {
@@ -203,35 +165,21 @@ func (c *config) setQueue(s string) (err error) {
 	return err
 }
 
-// numbers is a flag of numbers from least to most, separated by commas. It sorts them.
-type numbers[T int | float64] struct {
-	values      []T
-	least, most T
+// numbers is a flag of whole numbers, separated by commas.
+type numbers []int
+
+func (n *numbers) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(*n)), " ", ","), "[]")
 }
 
-func (n *numbers[T]) String() string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(n.values), " ", ","), "[]")
-}
-
-func (n *numbers[T]) Set(s string) error {
-	n.values = nil
-	for _, field := range strings.Split(s, ",") {
-		f, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
-		v := T(f)
-		if err != nil || float64(v) != f || v < n.least || v > n.most {
-			return fmt.Errorf("%q is not a number from %v to %v", field, n.least, n.most)
+func (n *numbers) Set(s string) error {
+	*n = nil
+	for field := range strings.SplitSeq(s, ",") {
+		v, err := strconv.Atoi(strings.TrimSpace(field))
+		if err != nil || v < 1 || v > 1_000_000 {
+			return fmt.Errorf("%q is not a number from 1 to 1000000", field)
 		}
-		n.values = append(n.values, v)
+		*n = append(*n, v)
 	}
-	slices.Sort(n.values)
-	n.values = slices.Compact(n.values)
 	return nil
-}
-
-// or returns the numbers that were given, or others.
-func (n *numbers[T]) or(others ...T) []T {
-	if n.values == nil {
-		return others
-	}
-	return n.values
 }

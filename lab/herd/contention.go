@@ -2,11 +2,14 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"strconv"
-	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/backoff"
@@ -20,99 +23,102 @@ const (
 	limit     = 2 * time.Second
 )
 
-func contentionStrategies() []strategy {
+// jitterWay is a policy by the name of its jitter.
+type jitterWay struct {
+	name   string
+	policy policyFunc
+}
+
+const zeroBackOff = "ZeroBackOff"
+
+func jitterWays() []jitterWay {
 	// The published program counts attempts from 1, so that its first interval is the base, doubled. Its
 	// decorrelated jitter starts with the base itself as the previous wait.
 	first := map[backoff.Jitter]time.Duration{backoff.DecorrelatedJitter: base}
-	strategies := []strategy{{name: zeroBackOff, policy: immediate}}
+	ways := []jitterWay{{zeroBackOff, func(*rand.Rand) backoff.BackOff { return &backoff.ZeroBackOff{} }}}
 	for _, jitter := range []backoff.Jitter{backoff.NoJitter, backoff.ProportionalJitter, backoff.AdditiveJitter,
 		backoff.EqualJitter, backoff.FullJitter, backoff.DecorrelatedJitter} {
-		strategies = append(strategies, strategy{name: jitter.String(), policy: exponential(
+		ways = append(ways, jitterWay{jitter.String(), exponential(
 			backoff.WithInitialInterval(cmp.Or(first[jitter], 2*base)),
 			backoff.WithMultiplier(2),
 			backoff.WithMaxInterval(limit),
 			backoff.WithMaxElapsedTime(0),
 			backoff.WithJitter(jitter))})
 	}
-	return append(strategies, strategy{name: noRetries, policy: noRetry})
+	return ways
 }
 
-// published holds names of strategies in the CSV: those of the published figures, where they have one. The
-// CSV leaves out what does not retry.
-var published = strings.NewReplacer(zeroBackOff, "None", "NoJitter", "Exponential", "ProportionalJitter", "Proportional",
-	"AdditiveJitter", "Additive", "DecorrelatedJitter", "Decorr")
+var errStale = errors.New("stale version")
 
-// contend lets clients update one row, which each write occupies for work. It returns the time at which
-// the last of them ends, the number of writes that reached the server, and how many of the clients have
-// updated the row.
-func contend(clients int, work time.Duration, s strategy, random *rand.Rand) (done time.Duration, calls, updates int) {
-	sim := &simulation{}
-	after := func(wait time.Duration, f func()) { // and a message
-		sim.schedule(sim.clock.now+wait+normal(random, hopMean, hopSpread), f)
-	}
-	version := 0
-	var idle time.Duration // when the row is done with the writes so far
-	for range clients {
-		policy := s.policy(&sim.clock, random)
-		policy.Reset()
-		var read, write func()
-		seen, written := 0, false
-		retry := func() {
-			if written {
-				return
-			}
-			if wait := policy.NextBackOff(); wait >= 0 {
-				after(wait, read)
-			}
-		}
-		read = func() {
-			seen = version
-			after(0, func() { after(0, write) })
-		}
-		write = func() {
-			calls++
-			idle = max(idle, sim.clock.now) + work
-			sim.schedule(idle, func() {
-				if written = seen == version; written {
-					version++
-				}
-				after(0, retry)
+// contend lets clients update one row. It returns the time at which the last of them ends, the number of writes that
+// reached the server, and how many of the clients have updated the row.
+func contend(clients int, policy policyFunc, seed, stream uint64) (done time.Duration, calls, updates int) {
+	synctest.Test(new(testing.T), func(*testing.T) {
+		start := time.Now()
+		var row sync.Mutex
+		var all sync.WaitGroup
+		for client := range clients {
+			random := rand.New(rand.NewPCG(seed, stream+uint64(client)))
+			message := func() { time.Sleep(normal(random, hopMean, hopSpread)) }
+			all.Go(func() {
+				_ = backoff.Retry(func() error {
+					message()
+					row.Lock()
+					seen := updates
+					row.Unlock()
+
+					message()
+					message()
+					row.Lock()
+					calls++
+					fresh := seen == updates
+					if fresh {
+						updates++
+					}
+					row.Unlock()
+
+					message()
+					if !fresh {
+						return errStale
+					}
+					return nil
+				}, policy(random))
 			})
 		}
-		after(0, read)
-	}
-	sim.run()
-	return sim.clock.now, calls, version
+		all.Wait()
+		done = time.Since(start)
+	})
+	return done, calls, updates
 }
 
-// contention is what the runs of one strategy come to.
+// contention is what the runs of one jitter come to.
 type contention struct {
-	strategy
+	name        string
 	clients     int
 	time, calls float64 // means; the time in milliseconds
 }
 
-// contentions holds the results of all strategies for each number of clients.
+// contentions holds the results of all jitters for each number of clients.
 type contentions struct {
 	config
 	rows []contention
 }
 
-// runContention simulates each strategy with each number of clients. A run's random numbers depend on
-// the seed, the strategy, the number of clients and the run, not on what else runs.
+// runContention simulates each jitter with each number of clients. A run's random numbers depend on the seed, the
+// jitter, the number of clients and the run, not on what else runs.
 func runContention(c config) contentions {
-	all, strategies := contentions{config: c}, contentionStrategies()
-	for _, n := range c.clients.or(10, 20, 50, 100) {
-		for _, s := range strategies {
-			all.rows = append(all.rows, contention{strategy: s, clients: n})
+	all := contentions{config: c}
+	ways := jitterWays()
+	for _, n := range c.clients {
+		for _, s := range ways {
+			all.rows = append(all.rows, contention{name: s.name, clients: n})
 		}
 	}
 	runs := make([]contention, len(all.rows)*c.runs)
 	parallel(len(runs), func(i int) {
-		row := all.rows[i/c.runs]
-		strategy, run := i/c.runs%len(strategies), i%c.runs
-		stream := uint64(strategy)<<56 | uint64(row.clients)<<32 | uint64(run)
-		done, calls, _ := contend(row.clients, c.work, row.strategy, rand.New(rand.NewPCG(c.seed, stream)))
+		row, jitter := all.rows[i/c.runs], i/c.runs%len(ways)
+		stream := uint64(jitter)<<56 | uint64(row.clients)<<36 | uint64(i%c.runs)<<20
+		done, calls, _ := contend(row.clients, ways[jitter].policy, c.seed, stream)
 		runs[i].time, runs[i].calls = done.Seconds()*1000, float64(calls)
 	})
 	for i, r := range runs {
@@ -126,22 +132,28 @@ func runContention(c config) contentions {
 // table prints one table for the calls and one for the times, with a column for each number of clients.
 func (all contentions) table(w io.Writer) {
 	fmt.Fprintf(w, "Contention: clients that update one row, mean of runs: %d\n\n", all.runs)
-	calls, times := []string{"calls by clients"}, []string{"time (s) by clients"}
-	strategies := len(contentionStrategies())
-	for i := 0; i < len(all.rows); i += strategies {
-		calls = append(calls, strconv.Itoa(all.rows[i].clients))
-		times = append(times, strconv.Itoa(all.rows[i].clients))
+	calls, times := [][]string{{"calls by clients"}}, [][]string{{"time (s) by clients"}}
+	for _, n := range all.clients {
+		calls[0] = append(calls[0], strconv.Itoa(n))
+		times[0] = append(times[0], strconv.Itoa(n))
 	}
-	writeStrategies(w, [][]string{calls}, strategies, all.rows, func(r contention) []string { return []string{fmt.Sprintf("%.0f", r.calls)} })
-	writeStrategies(w, [][]string{times}, strategies, all.rows, func(r contention) []string { return []string{fmt.Sprintf("%.2f", r.time/1000)} })
-}
-
-// csv uses the columns and names of the published figures.
-func (all contentions) csv(w io.Writer) {
-	fmt.Fprintln(w, "clients,time,calls,algorithm")
-	for _, r := range all.rows {
-		if r.name != noRetries {
-			fmt.Fprintf(w, "%d,%.0f,%.1f,%s\n", r.clients, r.time, r.calls, published.Replace(r.name))
+	ways := len(jitterWays())
+	for s := range ways {
+		calls = append(calls, []string{label(all.rows[s].name)})
+		times = append(times, []string{label(all.rows[s].name)})
+		for i := s; i < len(all.rows); i += ways {
+			calls[s+1] = append(calls[s+1], fmt.Sprintf("%.0f", all.rows[i].calls))
+			times[s+1] = append(times[s+1], fmt.Sprintf("%.2f", all.rows[i].time/1000))
 		}
 	}
+	writeTable(w, calls)
+	writeTable(w, times)
+}
+
+// label returns the name of a jitter, and marks that of the library's default policy.
+func label(name string) string {
+	if name == backoff.ProportionalJitter.String() {
+		return name + " (default)"
+	}
+	return name
 }

@@ -2,24 +2,26 @@ package main
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
 // history counts what happens in each second.
 type history struct {
-	begun      counts // operations that arrive
-	good       counts // operations that succeed
+	begun      counts // calls that arrive
+	good       counts // calls that succeed
 	requests   counts // that reach the service
 	others     counts // requests of other programs
 	othersLost counts // and those that fail, by the second in which they were sent
 	slowest    time.Duration
-	usual      float64 // successes a second in good times, if operations begin only as others end
+	waits      []time.Duration // of calls, until their first requests were sent
+	usual      float64         // successes a second in good times, if calls begin only as others end
 }
 
-// lost returns the operations that have not succeeded.
+// lost returns the calls that have not succeeded.
 func (h *history) lost() int { return h.begun.total() - h.good.total() }
 
-// lostShare returns the lost operations in per cent of all.
+// lostShare returns the lost calls in per cent of all.
 func (h *history) lostShare() float64 {
 	return float64(h.lost()) * 100 / float64(max(1, h.begun.total()))
 }
@@ -31,15 +33,25 @@ func (h *history) othersShare(from, to time.Duration) float64 {
 	return float64(h.othersLost.sum(first, end)) * 100 / float64(max(1, h.others.sum(first, end)))
 }
 
-// longest returns the seconds that the slowest operation took.
+// waited returns the seconds for which a share of the calls, with the shortest waits, waited for their first requests at
+// most.
+func (h *history) waited(share float64) float64 {
+	if len(h.waits) == 0 {
+		return 0
+	}
+	slices.Sort(h.waits)
+	return h.waits[int(share*float64(len(h.waits)-1))].Seconds()
+}
+
+// longest returns the seconds that the slowest call took.
 func (h *history) longest() float64 { return h.slowest.Seconds() }
 
-// each returns the requests for each operation.
+// each returns the requests for each call.
 func (h *history) each() float64 {
 	return float64(h.requests.total()) / float64(max(1, h.begun.total()))
 }
 
-// goodput returns the operations that succeed in the seconds from first to before end, as a share of
+// goodput returns the calls that succeed in the seconds from first to before end, as a share of
 // those that begin in them.
 func (h *history) goodput(first, end int) float64 {
 	wanted := float64(h.begun.sum(first, end))
@@ -53,7 +65,7 @@ func (h *history) goodput(first, end int) float64 {
 }
 
 // recovery returns how many seconds after back the goodput, averaged over window seconds, is there for
-// good at 90 % or more, until closing, when the last operations begin. It is infinite if it never is.
+// good at 90 % or more, until closing, when the last calls begin. It is infinite if it never is.
 func (h *history) recovery(back, closing time.Duration, window int) float64 {
 	first, last := int(back/time.Second), int(closing/time.Second)
 	for second := last - window; second >= first; second-- {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -13,44 +14,51 @@ import (
 )
 
 const (
-	workerPause    = time.Second
 	neighbourShare = 0.05 // of the load, if there are neighbours
-	deadLetter     = 10   // retries after which an operation leaves
+	usualDeadline  = 5 * time.Second
 )
 
-// shape is a kind of program, by how it begins operations.
+// shape is a kind of program, by how it begins calls.
 type shape struct {
 	// plan makes a plan its own, and returns what the program does.
-	plan       func(p *plan, size int) string
-	strategies func(config, plan) []strategy
+	plan func(p *plan, size int) string
+	ways func(plan) []way
 }
 
 var shapes = map[string]shape{
-	"arrivals":    {(*plan).arrivals, config.arrivalStrategies},
-	"workers":     {(*plan).workersBegin, config.workerStrategies},
-	"batch":       {(*plan).batch, config.batchStrategies},
-	"connections": {(*plan).connections, config.connectionStrategies},
-	"tool":        {(*plan).tool, config.toolStrategies},
+	"handler": {(*plan).handler, handlerWays},
+	"events":  {(*plan).events, workWays},
+	"pool":    {(*plan).workers, workWays},
+	"batch":   {(*plan).batch, workWays},
+	"devices": {(*plan).devices, deviceWays},
+	"tool":    {(*plan).tool, toolWays},
 }
 
 func shapeNames() string { return strings.Join(slices.Sorted(maps.Keys(shapes)), ", ") }
 
-func (p *plan) arrivals(int) string { return "operations begin at random times" }
+func (p *plan) handler(int) string {
+	if p.deadline < 0 {
+		p.deadline = usualDeadline
+	}
+	return "calls begin at random times, and somebody waits for them"
+}
 
-func (p *plan) workersBegin(size int) string {
-	each := (workerPause + answerTime).Seconds()
-	p.workers = cmp.Or(size, int(p.demand()*each))
-	p.load = float64(p.workers) / each / p.rate
-	return fmt.Sprintf("%d workers begin an operation each, a second after their last one", p.workers)
+func (p *plan) events(int) string { return "calls begin at random times, and can wait" }
+
+func (p *plan) workers(size int) string {
+	each := p.pause().Seconds()
+	p.pool = cmp.Or(size, int(p.demand()*each))
+	p.load = float64(p.pool) / each / p.rate
+	return fmt.Sprintf("%d workers begin a call each, a second after their last one", p.pool)
 }
 
 func (p *plan) batch(size int) string {
 	p.atOnce = cmp.Or(size, 1000)
 	p.load = 0
-	return fmt.Sprintf("%d operations begin with the trouble, and no others", p.atOnce)
+	return fmt.Sprintf("%d calls begin with the trouble, and no others", p.atOnce)
 }
 
-func (p *plan) connections(size int) string {
+func (p *plan) devices(size int) string {
 	p.atOnce = cmp.Or(size, 1000)
 	p.processes = p.atOnce
 	p.neighbours = p.demand()
@@ -60,117 +68,80 @@ func (p *plan) connections(size int) string {
 
 func (p *plan) tool(int) string {
 	p.fresh = true
-	return "each operation has a process of its own, at random times"
+	return "each call has a process of its own, at random times"
 }
 
-// The policies of several shapes.
-var (
-	forever     = exponential(backoff.WithMaxElapsedTime(0))
-	threeTimes  = limited(3, exponential())
-	noRetrying  = strategy{name: noRetries, policy: noRetry}
-	byDefault   = strategy{name: defaults, policy: exponential()}
-	unlimited   = strategy{name: noLimit, policy: forever}
-	twoFromFive = strategy{name: twoLate, policy: limited(2, exponential(backoff.WithInitialInterval(5*time.Second)))}
-)
-
-func (c config) arrivalStrategies(p plan) []strategy {
-	pool := c.poolSize(p)
-	own := budget(0, 0, c.refund)
-	small := budget(5, 0, c.refund)
-	return append([]strategy{
-		noRetrying,
-		{name: three, policy: threeTimes},
-		{name: threeBudget, policy: threeTimes, process: own},
-		{name: threeSmall, policy: threeTimes, process: small},
-		{name: threePooled, policy: threeTimes, attempts: pool},
-		{name: threeBoth, policy: threeTimes, process: own, attempts: pool},
-		{name: threeBounded, policy: threeTimes, operations: c.boundSize(p)},
-		byDefault,
-		{name: pooled, policy: exponential(), attempts: pool},
-		unlimited,
-	}, c.boundedStrategies(p)...)
-}
-
-func (c config) workerStrategies(p plan) []strategy {
-	return []strategy{
-		noRetrying,
-		{name: threeBudget, policy: threeTimes, process: budget(0, 0, c.refund)},
-		byDefault,
-		{name: pooled, policy: exponential(), attempts: c.poolSize(p)},
-		unlimited,
+// handlerWays are those in which somebody waits for the calls.
+func handlerWays(plan) []way {
+	return []way{
+		{name: noRetries, process: once},
+		{name: three, process: plain(threeTimes)},
+		{name: threeBudget, process: budgeted(threeTimes, 0)},
+		{name: threeSmall, process: budgeted(threeTimes, 5)},
+		{name: placeEach, process: placed(threeTimes, false)},
+		{name: placeInside, process: placed(threeTimes, true)},
+		{name: semaphore, process: semaphored(threeTimes)},
+		{name: third, process: retrier(1./3, threeTimes, false)},
+		{name: half, process: retrier(0.5, threeTimes, false)},
+		{name: halfBudget, process: retrier(0.5, threeTimes, true)},
 	}
 }
 
-func (c config) batchStrategies(p plan) []strategy {
-	first := c.reconnectWait(p)
-	return append([]strategy{
-		noRetrying,
-		twoFromFive,
-		byDefault,
-		{name: pooled, policy: exponential(), attempts: c.poolSize(p)},
-		unlimited,
-		{name: firstWait, policy: waitingFirst(first, 4*first)},
-	}, c.boundedStrategies(p)...)
-}
-
-func (c config) connectionStrategies(p plan) []strategy {
-	first := c.reconnectWait(p)
-	return []strategy{
-		byDefault,
-		unlimited,
-		{name: firstWait, policy: waitingFirst(first, 4*first)},
-		{name: sameWait, policy: waitingFirst(first, first)},
+// workWays are those of calls that can wait.
+func workWays(plan) []way {
+	return []way{
+		{name: noRetries, process: once},
+		{name: three, process: plain(threeTimes)},
+		{name: threeBudget, process: budgeted(threeTimes, 0)},
+		{name: untilDone, process: plain(forever)},
+		{name: half, process: retrier(0.5, threeTimes, false)},
+		{name: halfBudget, process: retrier(0.5, threeTimes, true)},
+		{name: halfTen, process: retrier(0.5, tenTimes, false)},
+		{name: halfForever, process: retrier(0.5, forever, false)},
 	}
 }
 
-func (c config) toolStrategies(plan) []strategy {
-	return []strategy{noRetrying, twoFromFive, {name: three, policy: threeTimes}, byDefault}
-}
-
-// boundedStrategies go on without a limit of time, or for ten retries. Where one operation in each process
-// is more than the bound, the first wait spreads the processes.
-func (c config) boundedStrategies(p plan) []strategy {
-	policy := forever
-	if p.processes > cmp.Or(c.bound, halfOfTimeout(p)) {
-		first := seconds(2 * float64(p.processes) / p.rate)
-		policy = waitingFirst(first, max(4*first, backoff.DefaultMaxInterval))
-	}
-	places := c.boundSize(p)
-	return []strategy{
-		{name: bounded, policy: policy, operations: places},
-		{name: boundedTen, policy: limited(deadLetter, policy), operations: places},
+// deviceWays are those of clients that do not know of each other.
+func deviceWays(p plan) []way {
+	first := p.firstWait()
+	full := backoff.WithJitter(backoff.FullJitter)
+	return []way{
+		{name: defaultWaits, process: plain(forever)},
+		{name: defaultFull, process: plain(exponential(backoff.WithMaxElapsedTime(0), full))},
+		{name: longWaits, process: plain(waitingFirst(first))},
+		{name: longFull, process: plain(waitingFirst(first, full))},
+		{name: longerFull, process: plain(waitingFirst(2*first, full))},
 	}
 }
 
-// halfOfTimeout returns half of what a service can do within the timeout of an attempt.
-func halfOfTimeout(p plan) int { return max(1, int(p.rate*p.timeout.Seconds()/2)) }
-
-// boundSize and poolSize return the operations that each process can have in progress, and the attempts that it
-// can have in flight.
-func (c config) boundSize(p plan) int { return p.perProcess(cmp.Or(c.bound, halfOfTimeout(p))) }
-func (c config) poolSize(p plan) int  { return p.perProcess(cmp.Or(c.pool, halfOfTimeout(p))) }
-
-// reconnectWait returns 2 N / spare capacity, with the spare capacity that somebody has guessed.
-func (c config) reconnectWait(p plan) time.Duration {
-	spare := (p.rate - p.neighbours) * c.guess
+// firstWait returns 2 N / spare capacity, with the spare capacity that somebody has guessed.
+func (p plan) firstWait() time.Duration {
+	spare := (p.rate - p.neighbours) * p.guess
 	return seconds(2 * float64(p.atOnce) / spare)
 }
 
-// waitingFirst is the plain policy from a first wait to a longest one, without a limit of time.
-func waitingFirst(first, longest time.Duration) policyFunc {
-	return exponential(
+// waitingFirst is the default policy from a first wait to four times that, without a limit of time.
+func waitingFirst(first time.Duration, opts ...backoff.ExponentialBackOffOpts) policyFunc {
+	return exponential(append(opts,
 		backoff.WithMaxElapsedTime(0),
 		backoff.WithInitialInterval(first),
-		backoff.WithMaxInterval(longest),
-	)
+		backoff.WithMaxInterval(4*first),
+	)...)
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+// toolWays are those of processes that make one call.
+func toolWays(plan) []way {
+	return []way{
+		{name: noRetries, process: once},
+		{name: three, process: plain(threeTimes)},
+		{name: twoLate, process: plain(limited(2, exponential(fiveLater)))},
+	}
+}
 
-// programs are what programs come to: in each trouble all strategies, then in the next one.
+// programs are what programs come to: in each trouble all ways, then in the next one.
 type programs struct {
 	title      string
-	strategies int
+	ways       int
 	trials     []trial
 	neighbours bool // are what the results are about
 }
@@ -178,91 +149,111 @@ type programs struct {
 func runPrograms(c config) programs {
 	all := programs{neighbours: c.neighboursToo}
 	var plans []plan
-	for _, t := range c.programTroubles() {
-		p := c.programs(t)
-		all.title = shapes[c.shape].plan(&p, c.size)
-		if c.neighboursToo {
-			p.neighbours += neighbourShare * p.demand()
-			p.load *= 1 - neighbourShare
-		}
+	for _, t := range c.troubles {
+		p, title := c.program(t)
+		all.title = title
 		plans = append(plans, p)
 	}
-	strategies := c.chosen(plans[0])
-	all.strategies = len(strategies)
-	all.trials = c.try(strategies, plans...)
+	ways := c.chosen(plans[0])
+	all.ways = len(ways)
+	all.trials = c.try(ways, plans...)
 	return all
 }
 
-// chosen returns the strategies of a shape, or those with -only in their names.
-func (c config) chosen(p plan) []strategy {
-	return slices.DeleteFunc(shapes[c.shape].strategies(c, p), func(s strategy) bool {
-		return !strings.Contains(s.name, c.only)
-	})
-}
-
-// programs is the plan of programs of any shape in a trouble.
-func (c config) programs(t trouble) plan {
-	p := c.plan
+// program returns the plan of a program of any shape in a trouble, and what it does.
+func (c config) program(t trouble) (p plan, title string) {
+	p = c.plan
 	p.trouble = t
-	p.processes = c.processes.or(10)[0]
-	p.rate = cmp.Or(p.rate, 30)
-	p.load = c.loads.or(0.6)[0]
-	p.queue = cmp.Or(p.queue, fifo)
+	p.load = cmp.Or(t.at, p.load)
+	p.planned = cmp.Or(p.planned, p.processes)
 	p.from = troubleAt
-	p.after = cmp.Or(p.after, max(blipAfter, 8*p.duration))
-	p.window = 20
-	return p
+	if c.duration > 0 && (t.left > 0 && t.left < 1 || t.flaps) {
+		p.duration = c.duration
+	}
+	p.after = cmp.Or(p.after, usualAfter)
+	if c.neighboursToo {
+		p.neighbours = neighbourShare * p.demand()
+		p.load *= 1 - neighbourShare
+	}
+	title = shapes[c.shape].plan(&p, c.size)
+	p.deadline = max(0, p.deadline)
+	return p, title
 }
 
-// programTroubles returns the troubles that the flags say.
-func (c config) programTroubles() []trouble {
-	all := slices.Clone(c.troubles)
-	if c.scenario == "all" {
-		all = all[:1]
-	}
-	for i, t := range all {
-		if c.duration > 0 && (t.left > 0 || t.flaps) {
-			all[i].duration = c.duration
-		}
-	}
-	return all
+const usualAfter = 3 * time.Minute
+
+// chosen returns the ways of a shape, or those with one of -only in their names.
+func (c config) chosen(p plan) []way {
+	return slices.DeleteFunc(shapes[c.shape].ways(p), func(s way) bool {
+		return !slices.ContainsFunc(strings.Split(c.only, ","), func(some string) bool {
+			return strings.Contains(s.name, some)
+		})
+	})
 }
 
 func (all programs) table(w io.Writer) {
 	p := all.trials[0].plan
-	fmt.Fprintf(w, "Programs: %s; %d processes, %g requests/s at most, %.4g %% load, attempts of %s\n%s\n",
-		all.title, p.processes, p.rate, (p.load+p.neighbours/p.rate)*100, spoken(p.timeout), p.described())
+	fmt.Fprintf(w, "Programs: %s; %d processes, %g requests/s at most, attempts of %s, %s\n%s\n", all.title, p.processes,
+		p.rate, spoken(p.timeout), p.limit(), p.described())
 	switch {
 	case all.neighbours:
-		fmt.Fprint(w, "The requests of other programs that are lost, while the trouble lasts / after it\n\n")
-		all.byTrouble(w, trial.neighbourHarm)
-	case len(all.trials) > all.strategies:
-		fmt.Fprint(w, "By trouble: the operations that are lost or, if none is, the slowest one\n\n")
+		fmt.Fprint(w, "The requests of other programs that are lost after the trouble\n\n")
+		all.byTrouble(w, func(t trial) string { return t.span((*outcome).othersAfter, decimals(1), " %") })
+	case len(all.trials) > all.ways:
+		fmt.Fprint(w, "By trouble: the calls that are lost or, if none is, the slowest one\n\n")
 		all.byTrouble(w, trial.harm)
 	default:
-		fmt.Fprintf(w, "Trouble: %s, and %s after it\n\n", p.trouble.described(), spoken(p.after))
+		fmt.Fprintf(w, "Trouble: %s, and %s after it, at %.4g %% load\n\n", p.trouble.described(), spoken(p.after),
+			(p.load+p.neighbours/p.rate)*100)
 		all.inDetail(w)
 	}
+}
+
+// limit says how long a call has.
+func (p plan) limit() string {
+	if p.deadline == 0 {
+		return "no deadline"
+	}
+	return "a deadline of " + spoken(p.deadline)
 }
 
 // byTrouble writes a column for each trouble.
 func (all programs) byTrouble(w io.Writer, cell func(trial) string) {
 	head := []string{""}
-	for i := 0; i < len(all.trials); i += all.strategies {
+	for i := 0; i < len(all.trials); i += all.ways {
 		head = append(head, all.trials[i].trouble.name)
 	}
-	writeStrategies(w, [][]string{head}, all.strategies, all.trials, func(t trial) []string {
-		return []string{cell(t)}
-	})
+	table := [][]string{head}
+	for s := range all.ways {
+		row := []string{all.trials[s].way.name}
+		for i := s; i < len(all.trials); i += all.ways {
+			row = append(row, cell(all.trials[i]))
+		}
+		table = append(table, row)
+	}
+	writeTable(w, table)
 }
 
 // inDetail writes more columns about one trouble.
 func (all programs) inDetail(w io.Writer) {
-	head := [][]string{
-		{"", "worst", "recovered", "", "slowest", "calls"},
-		{"", "second", "after", "lost", "operation", "for each"},
+	table := [][]string{
+		{"", "", "recovered", "slowest", "99 % waited", "requests", "worst", "others"},
+		{"", "lost", "after", "call", "for a slot", "for each", "second", "lost"},
 	}
-	writeStrategies(w, head, all.strategies, all.trials, func(t trial) []string {
-		return []string{t.span((*outcome).worst, decimals(0), ""), t.recovered(), t.lost(), t.slowest(), t.each()}
-	})
+	for _, t := range all.trials {
+		table = append(table, []string{
+			t.way.name,
+			t.span((*outcome).lostShare, decimals(1), " %"),
+			t.span((*outcome).recovered, wholeSeconds, " s"),
+			t.span((*outcome).longest, decimals(0), " s"),
+			t.span(func(o *outcome) float64 { return o.waited(0.99) }, decimals(2), " s"),
+			t.span((*outcome).each, decimals(2), ""),
+			t.span((*outcome).worst, decimals(0), ""),
+			t.span((*outcome).othersAfter, decimals(1), " %"),
+		})
+	}
+	writeTable(w, table)
 }
+
+// stop returns a policy that does not retry.
+func stop(*rand.Rand) backoff.BackOff { return &backoff.StopBackOff{} }

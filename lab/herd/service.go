@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"example.com/backoff"
@@ -13,11 +15,9 @@ import (
 
 // The parameters of every service.
 const (
-	answerTime     = 100 * time.Millisecond // besides the queue
-	defaultTimeout = time.Second            // of attempts
-	smoothing      = 100 * time.Millisecond
-	minBurst       = 10  // requests that a service without a queue evens out, however low its capacity
-	heavyTail      = 1.5 // the deviation of the logarithm of heavy-tailed work
+	smoothing = 100 * time.Millisecond
+	minBurst  = 10  // requests that a service without a queue evens out, however low its capacity
+	heavyTail = 1.5 // the deviation of the logarithm of heavy-tailed work
 )
 
 // What a queue may be, besides a limit of time.
@@ -29,7 +29,6 @@ const (
 var (
 	errDown    = errors.New("down")
 	errRefused = errors.New("refused")
-	errTimeout = errors.New("timeout")
 	errFailed  = errors.New("failed")
 )
 
@@ -42,12 +41,21 @@ var shares = map[string]func(*rand.Rand) float64{
 	},
 }
 
-// service returns the service of a crowd.
-func (c *crowd) service() func(time.Duration) (time.Duration, error) {
-	if c.queue == noQueue {
-		return c.refuses()
-	}
-	return c.inOrder()
+// service is a service that gets into trouble.
+type service struct {
+	plan
+	start    time.Time
+	mu       sync.Mutex
+	idle     []time.Duration // when each server is done with all that it has
+	spare    float64         // requests that a service without a queue can do at once; below zero after many refusals
+	filled   time.Duration   // when that was
+	requests counts          // that reach it
+}
+
+func newService(p plan, start time.Time) *service {
+	s := &service{plan: p, start: start, idle: make([]time.Duration, p.servers)}
+	s.spare = s.burst()
+	return s
 }
 
 // described says what the service does.
@@ -61,63 +69,81 @@ func (p plan) described() string {
 	return fmt.Sprintf("The service refuses what would wait for more than %v; a refusal takes %g of the work of an answer.", p.queue, p.refusal)
 }
 
-// answer returns what an answered request comes to.
-func (c *crowd) answer() error {
-	if c.failing > 0 && c.clock.now >= c.from && c.random.Float64() < c.failing {
+// serve sends a request of a call, and returns when its outcome is there or ctx has ended.
+func (s *service) serve(ctx context.Context, c *call) error {
+	took, err := s.outcome(c)
+	answer := time.NewTimer(took)
+	defer answer.Stop()
+	select {
+	case <-answer.C:
+		return err
+	case <-ctx.Done():
+		return ctx.Err() // the work remains
+	}
+}
+
+// outcome returns how a request that is sent now ends, and after which time.
+func (s *service) outcome(c *call) (took time.Duration, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Since(s.start)
+	s.requests.add(int(now/time.Second), 1)
+	switch {
+	case c.hangs:
+		return math.MaxInt64, nil
+	case s.queue == noQueue:
+		return s.immediately(c, now)
+	}
+	return s.inOrder(c, now)
+}
+
+// answered returns what an answered request of a call comes to.
+func (s *service) answered(c *call, now time.Duration) error {
+	if c.poison || s.failing > 0 && now >= s.from && c.random.Float64() < s.failing {
 		return errFailed
 	}
 	return nil
 }
 
-// inOrder is a service that works through its queue in order, whether or not the client still waits. So it is
-// known immediately when it will have done a request.
-func (c *crowd) inOrder() func(time.Duration) (time.Duration, error) {
-	share := shares[c.times]
-	each := float64(time.Second) / c.rate * float64(c.servers)
-	idle := make([]time.Duration, c.servers) // when each server is done with all that it has
-	return func(timeout time.Duration) (time.Duration, error) {
-		now := c.clock.now
-		next := slices.Index(idle, slices.Min(idle))
-		work := time.Duration(share(c.random) * each)
-		if c.queue > 0 && idle[next]-now > c.queue {
-			idle[next] += time.Duration(c.refusal * float64(work))
-			return answerTime, errRefused
-		}
-		idle[next] = c.done(max(idle[next], now), work)
-		took := idle[next] + answerTime - now
-		if took > timeout {
-			return timeout, errTimeout
-		}
-		return took, c.answer()
+// inOrder is a service that works through its queue in order, whether or not the client still waits.
+func (s *service) inOrder(c *call, now time.Duration) (time.Duration, error) {
+	each := float64(time.Second) / s.rate * float64(s.servers)
+	work := time.Duration(shares[s.times](c.random) * each)
+	next := slices.Index(s.idle, slices.Min(s.idle))
+	if s.queue > 0 && s.idle[next]-now > s.queue {
+		s.idle[next] += time.Duration(s.refusal * float64(work))
+		return s.answer, s.refused()
 	}
+	s.idle[next] = s.done(max(s.idle[next], now), work)
+	answer := s.answer
+	if c.slow {
+		answer = s.slowly
+	}
+	return s.idle[next] + answer - now, s.answered(c, now)
 }
 
-// refuses is a service without a queue.
-func (c *crowd) refuses() func(time.Duration) (time.Duration, error) {
-	refused := errRefused
-	if c.wait > 0 {
-		refused = backoff.RetryAfter(errRefused, c.wait)
+// burst returns the requests that a service without a queue can do at once.
+func (s *service) burst() float64 { return max(minBurst, s.rate*smoothing.Seconds()) }
+
+// immediately is a service without a queue. While it is down, requests fail immediately.
+func (s *service) immediately(c *call, now time.Duration) (time.Duration, error) {
+	share, _ := s.capacity(now)
+	s.spare = min(s.burst(), s.spare+s.rate*share*(now-s.filled).Seconds())
+	s.filled = now
+	took := normal(c.random, s.answer, s.answer/5)
+	switch {
+	case share == 0:
+		return took, errDown
+	case s.spare < 1:
+		s.spare = max(-s.burst(), s.spare-s.refusal)
+		return took, s.refused()
 	}
-	burst := max(minBurst, c.rate*smoothing.Seconds())
-	spare := burst // is below zero after many refusals
-	last := time.Duration(0)
-	return func(time.Duration) (time.Duration, error) {
-		now := c.clock.now
-		share, _ := c.capacity(now)
-		spare = min(burst, spare+c.rate*share*(now-last).Seconds())
-		last = now
-		took := normal(c.random, answerTime, answerTime/5)
-		switch {
-		case share == 0:
-			return took, errDown
-		case spare < 1:
-			spare = max(-burst, spare-c.refusal)
-			return took, refused
-		}
-		spare--
-		return took, c.answer()
-	}
+	s.spare--
+	return took, s.answered(c, now)
 }
+
+// refused returns the error of a request that is refused.
+func (s *service) refused() error { return backoff.RetryAfter(errRefused, s.wait) }
 
 // normal returns a normally distributed time, made positive.
 func normal(random *rand.Rand, mean, deviation time.Duration) time.Duration {

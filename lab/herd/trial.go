@@ -4,27 +4,26 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 )
 
-// trial is a strategy and a plan, with its outcomes by seed.
+// trial is a way and a plan, with its outcomes by seed.
 type trial struct {
-	strategy
+	way
 	plan
 	outcomes []*outcome
 }
 
-// try simulates each strategy in each plan with each seed. It returns all strategies in the first plan,
+// try simulates each way in each plan with each seed. It returns all ways in the first plan,
 // then all in the next one.
-func (c config) try(strategies []strategy, plans ...plan) []trial {
-	all := make([]trial, len(plans)*len(strategies))
+func (c config) try(ways []way, plans ...plan) []trial {
+	all := make([]trial, len(plans)*len(ways))
 	for i := range all {
-		all[i] = trial{strategies[i%len(strategies)], plans[i/len(strategies)], make([]*outcome, c.seeds)}
+		all[i] = trial{ways[i%len(ways)], plans[i/len(ways)], make([]*outcome, c.seeds)}
 	}
 	parallel(len(all)*c.seeds, func(i int) {
 		t, k := all[i/c.seeds], i%c.seeds
 		t.plan.seed += uint64(k)
-		t.outcomes[k] = play(t.strategy, t.plan)
+		t.outcomes[k] = play(t.way, t.plan)
 	})
 	return all
 }
@@ -59,21 +58,16 @@ func decimals(n int) func(float64) string {
 	return func(v float64) string { return fmt.Sprintf("%.*f", n, v) }
 }
 
-func (t trial) recovered() string { return t.span((*outcome).recovered, wholeSeconds, " s") }
-
-func (t trial) lost() string { return t.span((*outcome).lostShare, decimals(1), " %") }
-
-func (t trial) each() string {
-	return t.span((*outcome).each, decimals(2), "")
+// mean returns the mean of a figure over the seeds.
+func (t trial) mean(figure func(*outcome) float64) float64 {
+	sum := 0.0
+	for _, o := range t.outcomes {
+		sum += figure(o)
+	}
+	return sum / float64(len(t.outcomes))
 }
 
-func (t trial) slowest() string {
-	return t.span((*outcome).longest, func(s float64) string {
-		return time.Duration(math.Round(s) * float64(time.Second)).String()
-	}, "")
-}
-
-// harm returns the share of the operations that are lost or, if none are, how long the slowest takes.
+// harm returns the share of the calls that are lost or, if none are, how long the slowest takes.
 func (t trial) harm() string {
 	lost, slowest := 0.0, 0.0
 	for _, o := range t.outcomes {
@@ -84,15 +78,9 @@ func (t trial) harm() string {
 	case lost >= 9.95:
 		return t.span((*outcome).lostShare, decimals(0), " %")
 	case lost >= 0.05:
-		return t.lost()
+		return t.span((*outcome).lostShare, decimals(1), " %")
 	case slowest >= 300:
 		return t.span(func(o *outcome) float64 { return o.longest() / 60 }, decimals(0), " min")
 	}
 	return t.span((*outcome).longest, decimals(0), " s")
-}
-
-// neighbourHarm returns the requests of other programs that are lost during the trouble and after it.
-func (t trial) neighbourHarm() string {
-	during := t.span((*outcome).othersDuring, decimals(0), "")
-	return during + " / " + t.span((*outcome).othersAfter, decimals(1), " %")
 }

@@ -12,7 +12,7 @@ import (
 const (
 	troubleAt = 30 * time.Second // when services get into trouble
 	flapping  = 5 * time.Second  // for how long one that flaps is up, and down
-	degraded  = 2 * time.Minute  // how long half of the capacity, and flapping, last
+	degraded  = time.Minute      // how long half of the capacity, and flapping, last
 )
 
 // trouble is what a service gets into.
@@ -22,6 +22,8 @@ type trouble struct {
 	left     float64       // share of its capacity meanwhile
 	flaps    bool          // it goes down and comes back, again and again
 	failing  float64       // rate at which attempts fail from then on
+	hanging  float64       // share of calls that hang for ever from then on
+	at       float64       // load, if it is not that of the flags
 }
 
 // described says what happens.
@@ -29,10 +31,12 @@ func (t trouble) described() string {
 	switch {
 	case t.flaps:
 		return fmt.Sprintf("%s down, %[1]s up, for %s", spoken(flapping), spoken(t.duration))
+	case t.failing > 0:
+		return fmt.Sprintf("%g %% of attempts fail", t.failing*100)
+	case t.hanging > 0:
+		return fmt.Sprintf("%g %% of calls hang for ever", t.hanging*100)
 	case t.left > 0:
 		return "half of the capacity for " + spoken(t.duration)
-	case t.failing > 0:
-		return fmt.Sprintf("down for %s, then %g %% of attempts fail", spoken(t.duration), t.failing*100)
 	case t.duration == 0:
 		return "no trouble"
 	}
@@ -47,13 +51,13 @@ func spoken(d time.Duration) string {
 	return fmt.Sprintf("%g min", d.Minutes())
 }
 
-// usualTroubles are those in the tables of the pages.
-const usualTroubles = "10s,60s,half,flapping,10%,30%"
+// usualTroubles are those of the first table of docs/evidence.md.
+const usualTroubles = "10s@0.6,10s@0.8,10s@0.9,60s@0.8,half@0.8"
 
 // setTroubles sets troubles that are separated by commas.
 func (c *config) setTroubles(s string) error {
 	c.troubles = nil
-	for _, name := range strings.Split(s, ",") {
+	for name := range strings.SplitSeq(s, ",") {
 		t, err := parseTrouble(name)
 		if err != nil {
 			return err
@@ -63,27 +67,45 @@ func (c *config) setTroubles(s string) error {
 	return nil
 }
 
-func parseTrouble(name string) (trouble, error) {
-	switch name {
-	case "none":
-		return trouble{name: name}, nil
-	case "half":
-		return trouble{name: name, duration: degraded, left: 0.5}, nil
-	case "flapping":
-		return trouble{name: name, duration: degraded, flaps: true}, nil
-	}
-	if percent, ok := strings.CutSuffix(name, "%"); ok {
-		rate, err := strconv.ParseFloat(percent, 64)
-		if err != nil || !(rate > 0 && rate <= 100) {
-			return trouble{}, errors.New("not a percentage above zero")
+// parseTrouble returns the trouble of a name, and perhaps a load after an @.
+func parseTrouble(s string) (t trouble, err error) {
+	name, load, loaded := strings.Cut(s, "@")
+	switch {
+	case name == "none":
+	case name == "half":
+		t = trouble{duration: degraded, left: 0.5}
+	case name == "flapping":
+		t = trouble{duration: degraded, flaps: true}
+	case strings.HasPrefix(name, "hang:"):
+		t.left = 1
+		t.hanging, err = percentage(name[len("hang:"):])
+	case strings.HasPrefix(name, "fail:"):
+		t.left = 1
+		t.failing, err = percentage(name[len("fail:"):])
+	default:
+		t.duration, err = time.ParseDuration(name)
+		if err != nil || t.duration < time.Second || t.duration > 100*time.Hour {
+			err = errors.New("not none, half, flapping, hang:N%, fail:N% or a time from 1s on")
 		}
-		return trouble{name: percent + " %", duration: 10 * time.Second, failing: rate / 100}, nil
 	}
-	duration, err := time.ParseDuration(name)
-	if err != nil || duration < time.Second || duration > 100*time.Hour {
-		return trouble{}, errors.New("not none, half, flapping, a percentage or a time from 1s on")
+	if loaded && err == nil {
+		t.at, err = strconv.ParseFloat(load, 64)
+		if err != nil || !(t.at >= 0.01 && t.at <= 1) {
+			err = errors.New("the load after @ is not a number from 0.01 to 1")
+		}
 	}
-	return trouble{name: fmt.Sprintf("%g s", duration.Seconds()), duration: duration}, nil
+	t.name = strings.Replace(s, "@", ", ", 1)
+	return t, err
+}
+
+// percentage returns a share that is written in per cent.
+func percentage(s string) (float64, error) {
+	number, ok := strings.CutSuffix(s, "%")
+	percent, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || !(percent > 0 && percent <= 100) {
+		return 0, errors.New("not a percentage above zero")
+	}
+	return percent / 100, nil
 }
 
 // capacity returns the share of its capacity that a service has at a time, and until when.

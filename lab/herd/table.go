@@ -40,17 +40,3 @@ func writeTable(w io.Writer, rows [][]string) {
 	}
 	fmt.Fprintln(w)
 }
-
-// writeStrategies writes a table with a row for each of so many strategies, below the head. The results
-// hold all strategies for the first columns, then all for the next ones.
-func writeStrategies[R interface{ label() string }](w io.Writer, head [][]string, strategies int, results []R, cells func(R) []string) {
-	table := head
-	for s := range strategies {
-		row := []string{results[s].label()}
-		for i := s; i < len(results); i += strategies {
-			row = append(row, cells(results[i])...)
-		}
-		table = append(table, row)
-	}
-	writeTable(w, table)
-}
