@@ -15,6 +15,7 @@ type history struct {
 	othersLost counts // and those that fail, by the second in which they were sent
 	slowest    time.Duration
 	waits      []time.Duration // of calls, until their first requests were sent
+	took       []time.Duration // by calls that succeeded
 	usual      float64         // successes a second in good times, if calls begin only as others end
 }
 
@@ -33,14 +34,27 @@ func (h *history) othersShare(from, to time.Duration) float64 {
 	return float64(h.othersLost.sum(first, end)) * 100 / float64(max(1, h.others.sum(first, end)))
 }
 
-// waited returns the seconds for which a share of the calls, with the shortest waits, waited for their first requests at
-// most.
-func (h *history) waited(share float64) float64 {
-	if len(h.waits) == 0 {
+// quantile returns the time, in seconds, that a share of some times does not exceed.
+func quantile(times []time.Duration, share float64) float64 {
+	if len(times) == 0 {
 		return 0
 	}
-	slices.Sort(h.waits)
-	return h.waits[int(share*float64(len(h.waits)-1))].Seconds()
+	slices.Sort(times)
+	return times[int(share*float64(len(times)-1))].Seconds()
+}
+
+// waited returns how long 99 % of the calls waited for their first requests at most, half how long half of those that
+// succeeded took.
+func (h *history) waited() float64 { return quantile(h.waits, 0.99) }
+func (h *history) half() float64   { return quantile(h.took, 0.5) }
+
+// meanWait returns the seconds that calls waited for their first requests on average.
+func (h *history) meanWait() float64 {
+	sum := 0.0
+	for _, wait := range h.waits {
+		sum += wait.Seconds()
+	}
+	return sum / float64(max(1, len(h.waits)))
 }
 
 // longest returns the seconds that the slowest call took.

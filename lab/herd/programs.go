@@ -72,8 +72,16 @@ func (p *plan) tool(int) string {
 }
 
 // handlerWays are those in which somebody waits for the calls.
-func handlerWays(plan) []way {
-	return []way{
+func handlerWays(p plan) []way {
+	if p.front == 0 {
+		return slices.Clone(oneService)
+	}
+	return slices.Concat(oneService, twoServices)
+}
+
+// oneService are the ways with one service, twoServices those besides for one behind another.
+var (
+	oneService = []way{
 		{name: noRetries, process: once},
 		{name: three, process: plain(threeTimes)},
 		{name: threeBudget, process: budgeted(threeTimes, 0)},
@@ -85,7 +93,11 @@ func handlerWays(plan) []way {
 		{name: half, process: retrier(0.5, threeTimes, false)},
 		{name: halfBudget, process: retrier(0.5, threeTimes, true)},
 	}
-}
+	twoServices = []way{
+		{name: innerOnly, process: retrier(0.5, stop, false), inner: retrier(0.5, threeTimes, false)},
+		{name: outerOnly, process: retrier(0.5, threeTimes, false), inner: retrier(0.5, stop, false)},
+	}
+)
 
 // workWays are those of calls that can wait.
 func workWays(plan) []way {
@@ -111,6 +123,7 @@ func deviceWays(p plan) []way {
 		{name: longWaits, process: plain(waitingFirst(first))},
 		{name: longFull, process: plain(waitingFirst(first, full))},
 		{name: longerFull, process: plain(waitingFirst(2*first, full))},
+		{name: longDelay, process: delayed(first, plain(waitingFirst(first)))},
 	}
 }
 
@@ -195,6 +208,9 @@ func (all programs) table(w io.Writer) {
 	p := all.trials[0].plan
 	fmt.Fprintf(w, "Programs: %s; %d processes, %g requests/s at most, attempts of %s, %s\n%s\n", all.title, p.processes,
 		p.rate, spoken(p.timeout), p.limit(), p.described())
+	if p.front > 0 {
+		fmt.Fprintf(w, "Another service is in front of it; attempts there have %s.\n", spoken(p.front))
+	}
 	switch {
 	case all.neighbours:
 		fmt.Fprint(w, "The requests of other programs that are lost after the trouble\n\n")
@@ -237,16 +253,18 @@ func (all programs) byTrouble(w io.Writer, cell func(trial) string) {
 // inDetail writes more columns about one trouble.
 func (all programs) inDetail(w io.Writer) {
 	table := [][]string{
-		{"", "", "recovered", "slowest", "99 % waited", "requests", "worst", "others"},
-		{"", "lost", "after", "call", "for a slot", "for each", "second", "lost"},
+		{"", "", "recovered", "half took", "slowest", "mean wait", "99 % wait", "requests", "worst", "others"},
+		{"", "lost", "after", "at most", "call", "at first", "at most", "for each", "second", "lost"},
 	}
 	for _, t := range all.trials {
 		table = append(table, []string{
 			t.way.name,
 			t.span((*outcome).lostShare, decimals(1), " %"),
 			t.span((*outcome).recovered, wholeSeconds, " s"),
+			t.span((*outcome).half, decimals(1), " s"),
 			t.span((*outcome).longest, decimals(0), " s"),
-			t.span(func(o *outcome) float64 { return o.waited(0.99) }, decimals(2), " s"),
+			t.span((*outcome).meanWait, decimals(3), " s"),
+			t.span((*outcome).waited, decimals(2), " s"),
 			t.span((*outcome).each, decimals(2), ""),
 			t.span((*outcome).worst, decimals(0), ""),
 			t.span((*outcome).othersAfter, decimals(1), " %"),

@@ -49,7 +49,7 @@ type service struct {
 	idle     []time.Duration // when each server is done with all that it has
 	spare    float64         // requests that a service without a queue can do at once; below zero after many refusals
 	filled   time.Duration   // when that was
-	requests counts          // that reach it
+	requests counts          // that reach it, but for those of other programs
 }
 
 func newService(p plan, start time.Time) *service {
@@ -87,7 +87,9 @@ func (s *service) outcome(c *call) (took time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Since(s.start)
-	s.requests.add(int(now/time.Second), 1)
+	if !c.others {
+		s.requests.add(int(now/time.Second), 1)
+	}
 	switch {
 	case c.hangs:
 		return math.MaxInt64, nil

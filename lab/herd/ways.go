@@ -25,13 +25,15 @@ const (
 	halfBudget   = "Retrier, half, budget"
 	halfTen      = "Retrier, half, 10 retries"
 	halfForever  = "Retrier, half, no limit of time"
-	oneLayer     = "Retrier, retries in one layer"
+	innerOnly    = "Retrier, half, retries behind"
+	outerOnly    = "Retrier, half, retries in front"
 	twoLate      = "2 retries from 5 s"
 	lateFull     = "2 retries from 5 s, FullJitter"
 	defaultWaits = "default waits"
 	defaultFull  = "default waits, FullJitter"
 	longWaits    = "first wait 2 N / spare"
 	longFull     = "first wait 2 N / spare, FullJitter"
+	longDelay    = "first wait 2 N / spare, delayed"
 	longerFull   = "first wait 4 N / spare, FullJitter"
 )
 
@@ -169,6 +171,17 @@ func retrier(share float64, policy policyFunc, budget bool) func(plan) caller {
 			service := service // with random numbers of the call's
 			service.Policy = func() backoff.BackOff { return policy(c.random) }
 			return service.Do(ctx, c.request)
+		}
+	}
+}
+
+// delayed waits at random, up to most, before the first attempt.
+func delayed(most time.Duration, process func(plan) caller) func(plan) caller {
+	return func(p plan) caller {
+		next := process(p)
+		return func(ctx context.Context, c *call) error {
+			time.Sleep(time.Duration(c.random.Int64N(int64(most))))
+			return next(ctx, c)
 		}
 	}
 }

@@ -222,6 +222,7 @@ type call struct {
 	poison  bool // no attempt succeeds
 	hangs   bool // no attempt ends by itself
 	behind  bool // the service in front makes it
+	others  bool // another program makes it
 }
 
 // newCall returns a call that arrives now.
@@ -273,13 +274,14 @@ func (w *world) do(ctx context.Context, c *call) {
 	}
 	if err == nil && ctx.Err() != context.Canceled {
 		w.good.add(w.second(), 1)
+		w.took = append(w.took, w.now()-c.arrived)
 	}
 }
 
 // neighbour sends a request of another program, which does not retry.
 func (w *world) neighbour(ctx context.Context) {
 	second := w.second()
-	c := &call{world: w, random: rand.New(rand.NewPCG(w.seed, 1<<33+uint64(w.now())))}
+	c := &call{world: w, others: true, random: rand.New(rand.NewPCG(w.seed, 1<<33+uint64(w.now())))}
 	w.wait.Go(func() {
 		err := attempt(ctx, w.timeout, func(ctx context.Context) error { return w.serve(ctx, c) })
 		w.count.Lock()
