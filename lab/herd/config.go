@@ -55,7 +55,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		return c, errors.New("-load is not a number above 0, up to 1")
 	case c.timeout <= c.answer:
 		return c, errors.New("-timeout must be longer than -answer")
-	case len(c.chosen(plan{planned: 1, rate: 1})) == 0:
+	case len(c.chosen(c.plan)) == 0:
 		return c, fmt.Errorf("-only %q is in no name of a way", c.only)
 	}
 	flags.Visit(func(f *flag.Flag) {
@@ -103,7 +103,7 @@ func (c *config) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("herd", flag.ContinueOnError)
 	flags.StringVar(&c.scenario, "scenario", "programs", "`which` to simulate ("+strings.Join(scenarios, ", ")+")")
 	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
-	flags.IntVar(&c.seeds, "seeds", 1, "programs, slots: `number` of seeds, from -seed on; with more than one, figures are ranges")
+	flags.IntVar(&c.seeds, "seeds", 1, "programs, slots, margins: `number` of seeds, from -seed on; with more than one, figures are ranges")
 	flags.StringVar(&c.svg, "svg", "", "programs: write a chart of the load in the first trouble to this `file`")
 	c.serviceFlags(flags)
 	c.programFlags(flags)

@@ -48,13 +48,15 @@ func simulate(c config, stdout io.Writer) error {
 type result interface{ table(io.Writer) }
 
 // scenarios holds the names of the simulations.
-var scenarios = []string{"programs", "slots", "contention"}
+var scenarios = []string{"programs", "slots", "margins", "contention"}
 
 // result simulates the scenario.
 func (c config) result() result {
 	switch c.scenario {
 	case "slots":
-		return runSituations(c)
+		return runSlots(c)
+	case "margins":
+		return runMargins(c)
 	case "contention":
 		return runContention(c)
 	}

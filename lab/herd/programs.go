@@ -180,6 +180,7 @@ func (c config) program(t trouble) (p plan, title string) {
 	p.load = cmp.Or(t.at, p.load)
 	p.planned = cmp.Or(p.planned, p.processes)
 	p.from = troubleAt
+	p.window = 20
 	if c.duration > 0 && (t.left > 0 && t.left < 1 || t.flaps) {
 		p.duration = c.duration
 	}
@@ -253,20 +254,18 @@ func (all programs) byTrouble(w io.Writer, cell func(trial) string) {
 // inDetail writes more columns about one trouble.
 func (all programs) inDetail(w io.Writer) {
 	table := [][]string{
-		{"", "", "recovered", "half took", "slowest", "mean wait", "99 % wait", "requests", "worst", "others"},
-		{"", "lost", "after", "at most", "call", "at first", "at most", "for each", "second", "lost"},
+		{"", "", "half took", "slowest", "wait on", "99 % wait", "requests", "others"},
+		{"", "lost", "at most", "call", "average", "at most", "for each", "lost"},
 	}
 	for _, t := range all.trials {
 		table = append(table, []string{
 			t.way.name,
 			t.span((*outcome).lostShare, decimals(1), " %"),
-			t.span((*outcome).recovered, wholeSeconds, " s"),
 			t.span((*outcome).half, decimals(1), " s"),
 			t.span((*outcome).longest, decimals(0), " s"),
 			t.span((*outcome).meanWait, decimals(3), " s"),
 			t.span((*outcome).waited, decimals(2), " s"),
 			t.span((*outcome).each, decimals(2), ""),
-			t.span((*outcome).worst, decimals(0), ""),
 			t.span((*outcome).othersAfter, decimals(1), " %"),
 		})
 	}

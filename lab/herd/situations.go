@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -22,31 +24,53 @@ var situations = []struct{ name, flags string }{
 	{"no deadline, 60 s down, load 0.6", "-trouble 60s -load 0.6 -deadline 0"},
 }
 
-// slotWays are the columns.
-const slotWays = "no retries,Retrier"
+// variations are the rows of another table, in each of the usual troubles.
+var variations = []struct{ name, flags string }{
+	{"as above", ""},
+	{"deadline 2 s", "-deadline 2s"},
+	{"deadline 1.2 s", "-deadline 1200ms"},
+	{"timeout 700 ms", "-timeout 700ms"},
+	{"timeout 2 s", "-timeout 2s"},
+	{"one process", "-processes 1"},
+	{"seven processes", "-processes 7"},
+	{"one worker", "-servers 1"},
+	{"200 requests/s", "-rate 200"},
+	{"heavy-tailed work", "-times heavy"},
+	{"answers take half of the timeout", "-answer 500ms"},
+	{"a fifth of them 0.8 s", "-slow 0.2 -slowly 800ms"},
+	{"refuses what would wait for 200 ms", "-queue 200ms"},
+	{"refuses what it cannot do", "-queue none"},
+	{"and asks for 3 s", "-queue none -wait 3s"},
+}
+
+// runRow runs the programs with the flags of a row, and the seeds of c.
+func (c config) runRow(flags, only string) programs {
+	row, err := parse(strings.Fields("-scenario programs "+flags), io.Discard)
+	if err != nil {
+		panic(err)
+	}
+	row.seed, row.seeds, row.only = c.seed, c.seeds, only
+	return runPrograms(row)
+}
 
 // slots are the results for each situation.
-type slots struct{ rows []programs }
+type slots []programs
 
-func runSituations(c config) (all slots) {
+func runSlots(c config) (all slots) {
 	for _, s := range situations {
-		one, err := parse(strings.Fields("-scenario programs "+s.flags), io.Discard)
-		if err != nil {
-			panic(err)
-		}
-		one.seed, one.seeds, one.only = c.seed, c.seeds, slotWays
-		all.rows = append(all.rows, runPrograms(one))
+		all = append(all, c.runRow(s.flags, noRetries+",Retrier"))
 	}
 	return all
 }
 
 func (all slots) table(w io.Writer) {
-	head := []string{"lost"}
-	for _, t := range all.rows[0].trials {
+	fmt.Fprintf(w, "Slots: the calls that are lost\n\n")
+	head := []string{""}
+	for _, t := range all[0].trials {
 		head = append(head, t.way.name)
 	}
 	table := [][]string{head}
-	for i, programs := range all.rows {
+	for i, programs := range all {
 		row := []string{situations[i].name}
 		for _, t := range programs.trials {
 			row = append(row, t.span((*outcome).lostShare, decimals(1), " %"))
@@ -54,4 +78,55 @@ func (all slots) table(w io.Writer) {
 		table = append(table, row)
 	}
 	writeTable(w, table)
+}
+
+// byHand are the ways without a Retrier that keep the service up in some troubles.
+var byHand = []string{noRetries, three, threeBudget, placeEach, semaphore}
+
+// margins are the results for each variation.
+type margins []programs
+
+func runMargins(c config) (all margins) {
+	for _, v := range variations {
+		all = append(all, c.runRow(v.flags, strings.Join(append(byHand, half), ",")))
+	}
+	return all
+}
+
+func (all margins) table(w io.Writer) {
+	fmt.Fprintf(w, "Margins: the calls that are lost, in per cent: by the best of %s / %s / %s\n\n",
+		strings.Join(byHand, ", "), half, halfBudget)
+	table := [][]string{{""}}
+	for i, programs := range all {
+		row := []string{variations[i].name}
+		for trials := range slices.Chunk(programs.trials, programs.ways) {
+			if i == 0 {
+				table[0] = append(table[0], trials[0].trouble.name)
+			}
+			best, with := best(trials)
+			row = append(row, percent(best)+" / "+percent(with[half])+" / "+percent(with[halfBudget]))
+		}
+		table = append(table, row)
+	}
+	writeTable(w, table)
+}
+
+// best returns what is lost on average by the best of the ways by hand, and by each way.
+func best(trials []trial) (least float64, lost map[string]float64) {
+	least, lost = 100, map[string]float64{}
+	for _, t := range trials {
+		lost[t.way.name] = t.mean((*outcome).lostShare)
+		if slices.Contains(byHand, t.way.name) {
+			least = min(least, lost[t.way.name])
+		}
+	}
+	return least, lost
+}
+
+// percent shows a share, with a decimal if it is small.
+func percent(v float64) string {
+	if v < 9.95 {
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -29,8 +28,9 @@ type plan struct {
 	slowly    time.Duration // that time
 
 	trouble
-	from  time.Duration // when it begins
-	after time.Duration // for how long calls begin after it
+	from   time.Duration // when it begins
+	after  time.Duration // for how long calls begin after it
+	window int           // of seconds over which the goodput is averaged
 
 	timeout    time.Duration // of attempts
 	deadline   time.Duration // of calls, if it is set
@@ -70,23 +70,15 @@ type outcome struct {
 func (o *outcome) recovered() float64 {
 	switch {
 	case o.load > 0:
-		return o.recovery(o.back(), o.closing(), recoveryWindow)
+		return o.recovery(o.back(), o.closing(), o.window)
 	case o.lost() > 0:
 		return math.Inf(1)
 	}
 	return (o.slowest - o.duration).Seconds()
 }
 
-const recoveryWindow = 20 // seconds over which the goodput is averaged
-
 // othersAfter returns the requests of other programs that are lost after the trouble, in per cent.
 func (o *outcome) othersAfter() float64 { return o.othersShare(o.back(), o.closing()) }
-
-// worst returns the most requests in a second, from one second after the trouble began.
-func (o *outcome) worst() float64 {
-	first := min(int(o.from/time.Second)+1, len(o.requests))
-	return float64(slices.Max(append(o.requests[first:], 0)))
-}
 
 // world is a service, and the processes that call it in some way.
 type world struct {
@@ -258,7 +250,7 @@ func (w *world) do(ctx context.Context, c *call) {
 
 	if w.deadline > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, w.deadline)
+		ctx, cancel = c.within(ctx, w.deadline)
 		defer cancel()
 	}
 	err := c.caller(ctx, c)
@@ -293,6 +285,15 @@ func (w *world) neighbour(ctx context.Context) {
 	})
 }
 
+// nanoseconds returns a few. Where times are multiples of each other, they keep two events from the same moment, in which
+// their order would be left to chance.
+func (c *call) nanoseconds() time.Duration { return time.Duration(1 + c.random.IntN(1000)) }
+
+// within returns a context that ends after a time.
+func (c *call) within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d-c.nanoseconds())
+}
+
 // request sends a request of a call.
 func (c *call) request(ctx context.Context) error {
 	w := c.world
@@ -302,8 +303,12 @@ func (c *call) request(ctx context.Context) error {
 	if w.front == nil || c.behind {
 		return w.serve(ctx, c)
 	}
+	ctx, cancel := c.within(ctx, w.plan.front)
+	defer cancel()
 	process := c.random.IntN(len(w.front))
 	behind := &call{world: w, behind: true, random: rand.New(rand.NewPCG(c.random.Uint64(), 0))}
 	behind.slow, behind.poison, behind.hangs = c.slow, c.poison, c.hangs
-	return w.front[process](ctx, behind)
+	err := w.front[process](ctx, behind)
+	time.Sleep(c.nanoseconds()) // what follows there comes before what follows here
+	return err
 }

@@ -1,3 +1,0 @@
-package main
-
-func (all programs) draw() string { return "" }
