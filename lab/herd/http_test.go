@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -25,35 +24,29 @@ var measureHTTP = flag.Bool("http", false, "measure bounds with net/http, which 
 // The experiment is that of the simulation's arrivals, in real time.
 const (
 	httpRate     = 30.0 // requests per second that the server can do
-	httpArrivals = 18.0 // operations that begin in a second
+	httpArrivals = 18.0 // calls that begin in a second
 	httpPlaces   = 15   // half of what the server can do within the timeout
 	httpTimeout  = time.Second
 	httpDown     = 10 * time.Second // when the server goes down, and for how long
-	httpClosing  = 2 * time.Minute  // when the last operations begin
+	httpClosing  = 2 * time.Minute  // when the last calls begin
 	httpRest     = time.Minute      // that they have from then on
 )
 
 // httpBound is a way to bound what a program has under way. Zero means without.
 type httpBound struct {
 	name        string
-	connections int           // MaxConnsPerHost
-	attempts    int           // places for attempts, taken before their timeout begins
-	operations  int           // places for operations, waits included
-	header      time.Duration // ResponseHeaderTimeout
-	timeout     time.Duration // of the context of an attempt
+	connections int // MaxConnsPerHost
+	attempts    int // places for attempts, taken before their timeout begins
+	slots       int // of a Retrier
 }
 
 var httpBounds = []httpBound{
-	{name: "no bound", timeout: httpTimeout},
-	{name: "MaxConnsPerHost 15", connections: httpPlaces, timeout: httpTimeout},
-	{name: "MaxConnsPerHost 7", connections: httpPlaces / 2, timeout: httpTimeout},
-	{name: "MaxConnsPerHost 15, ResponseHeaderTimeout, context of 5 s", connections: httpPlaces, header: httpTimeout,
-		timeout: 5 * time.Second},
-	{name: "MaxConnsPerHost 15, ResponseHeaderTimeout, no context", connections: httpPlaces, header: httpTimeout},
-	{name: "15 places for attempts", attempts: httpPlaces, timeout: httpTimeout},
-	{name: "15 places for operations", operations: httpPlaces, timeout: httpTimeout},
-	{name: "15 places for operations, MaxConnsPerHost 15", connections: httpPlaces, operations: httpPlaces,
-		timeout: httpTimeout},
+	{name: "no bound"},
+	{name: "MaxConnsPerHost 15", connections: httpPlaces},
+	{name: "MaxConnsPerHost 7", connections: httpPlaces / 2},
+	{name: "a place for each attempt, 15", attempts: httpPlaces},
+	{name: "Retrier, 15 slots", slots: httpPlaces},
+	{name: "Retrier, 15 slots, MaxConnsPerHost 15", connections: httpPlaces, slots: httpPlaces},
 }
 
 // TestHTTPBounds prints what bounds come to with net/http in real time, all side by side.
@@ -71,7 +64,7 @@ func TestHTTPBounds(t *testing.T) {
 	writeTable(os.Stdout, rows)
 }
 
-// measure returns a row of the table: what operations come to against a server of their own.
+// measure returns a row of the table: what calls come to against a server of their own.
 func (b httpBound) measure(t *testing.T) []string {
 	server := newHTTPServer()
 	defer server.Close()
@@ -79,14 +72,14 @@ func (b httpBound) measure(t *testing.T) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), httpClosing+httpRest)
 	defer cancel()
 
-	var operations sync.WaitGroup
+	var calls sync.WaitGroup
 	for time.Since(server.start) < httpClosing {
 		time.Sleep(seconds(rand.ExpFloat64() / httpArrivals))
 		program.begun.Add(1)
-		operations.Go(func() { program.operation(ctx) })
+		calls.Go(func() { program.call(ctx) })
 	}
 	requests := server.requests.Load()
-	operations.Wait()
+	calls.Wait()
 	require.Positive(t, program.done.Load(), b.name)
 
 	slowest := "–"
@@ -141,45 +134,43 @@ func (s *httpServer) Close() {
 	close(s.queue)
 }
 
-// httpProgram begins operations that retry with the default policy.
+// httpProgram begins calls that retry with the default policy.
 type httpProgram struct {
 	httpBound
-	url            string
-	client         *http.Client
-	attemptPlaces  chan struct{}
-	progressPlaces chan struct{}
+	url    string
+	client *http.Client
+	places chan struct{}
+	calls  backoff.Retrier
 
 	begun, done atomic.Int64
 	slowest     atomic.Int64 // time.Duration
 }
 
 func newHTTPProgram(b httpBound, url string) *httpProgram {
-	return &httpProgram{
+	p := &httpProgram{
 		httpBound: b,
 		url:       url,
 		client: &http.Client{Transport: &http.Transport{
-			MaxConnsPerHost:       b.connections,
-			MaxIdleConnsPerHost:   100,
-			ResponseHeaderTimeout: b.header,
+			MaxConnsPerHost:     b.connections,
+			MaxIdleConnsPerHost: 100,
 		}},
-		attemptPlaces:  make(chan struct{}, b.attempts),
-		progressPlaces: make(chan struct{}, b.operations),
+		places: make(chan struct{}, b.attempts),
+		calls: backoff.Retrier{
+			AttemptTimeout: httpTimeout,
+			Policy:         func() backoff.BackOff { return backoff.NewExponentialBackOff() },
+		},
 	}
+	if b.slots > 0 {
+		p.calls.Slots = backoff.NewSlots(b.slots)
+	}
+	return p
 }
 
-// operation retries until it succeeds or ctx ends. Its time counts from its arrival.
-func (p *httpProgram) operation(ctx context.Context) {
+// call retries until it succeeds or ctx ends. Its time counts from its arrival.
+func (p *httpProgram) call(ctx context.Context) {
 	arrived := time.Now()
-	if p.operations > 0 {
-		select {
-		case p.progressPlaces <- struct{}{}:
-			defer func() { <-p.progressPlaces }()
-		case <-ctx.Done():
-			return
-		}
-	}
-	policy := backoff.WithContext(backoff.NewExponentialBackOff(), ctx)
-	if backoff.Retry(func() error { return p.attempt(ctx) }, policy) != nil {
+	err := p.retry(ctx)
+	if err != nil {
 		return
 	}
 	p.done.Add(1)
@@ -189,23 +180,23 @@ func (p *httpProgram) operation(ctx context.Context) {
 	}
 }
 
-var errNoHTTPPlace = errors.New("no place")
-
-// attempt waits for a place, if there are places, no longer than its timeout, and then sends a request.
-func (p *httpProgram) attempt(ctx context.Context) error {
-	if p.attempts > 0 {
+func (p *httpProgram) retry(ctx context.Context) error {
+	if p.attempts == 0 {
+		return p.calls.Do(ctx, p.get)
+	}
+	return backoff.Retry(func() error {
 		select {
-		case p.attemptPlaces <- struct{}{}:
-			defer func() { <-p.attemptPlaces }()
-		case <-time.After(p.timeout):
-			return errNoHTTPPlace
+		case p.places <- struct{}{}:
+			defer func() { <-p.places }()
+		case <-time.After(httpTimeout):
+			return errNoPlace
 		}
-	}
-	if p.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.timeout)
-		defer cancel()
-	}
+		return attempt(ctx, httpTimeout, p.get)
+	}, backoff.WithContext(backoff.NewExponentialBackOff(), ctx))
+}
+
+// get sends a request.
+func (p *httpProgram) get(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
 	if err != nil {
 		return err

@@ -119,10 +119,8 @@ func deviceWays(p plan) []way {
 	full := backoff.WithJitter(backoff.FullJitter)
 	return []way{
 		{name: defaultWaits, process: plain(forever)},
-		{name: defaultFull, process: plain(exponential(backoff.WithMaxElapsedTime(0), full))},
 		{name: longWaits, process: plain(waitingFirst(first))},
 		{name: longFull, process: plain(waitingFirst(first, full))},
-		{name: longerFull, process: plain(waitingFirst(2*first, full))},
 		{name: longDelay, process: delayed(first, plain(waitingFirst(first)))},
 	}
 }
@@ -254,8 +252,8 @@ func (all programs) byTrouble(w io.Writer, cell func(trial) string) {
 // inDetail writes more columns about one trouble.
 func (all programs) inDetail(w io.Writer) {
 	table := [][]string{
-		{"", "", "half took", "slowest", "wait on", "99 % wait", "requests", "others"},
-		{"", "lost", "at most", "call", "average", "at most", "for each", "lost"},
+		{"", "", "half took", "slowest", "99 % wait", "requests", "others"},
+		{"", "lost", "at most", "call", "at most", "for each", "lost"},
 	}
 	for _, t := range all.trials {
 		table = append(table, []string{
@@ -263,7 +261,6 @@ func (all programs) inDetail(w io.Writer) {
 			t.span((*outcome).lostShare, decimals(1), " %"),
 			t.span((*outcome).half, decimals(1), " s"),
 			t.span((*outcome).longest, decimals(0), " s"),
-			t.span((*outcome).meanWait, decimals(3), " s"),
 			t.span((*outcome).waited, decimals(2), " s"),
 			t.span((*outcome).each, decimals(2), ""),
 			t.span((*outcome).othersAfter, decimals(1), " %"),

@@ -64,7 +64,7 @@ func runSlots(c config) (all slots) {
 }
 
 func (all slots) table(w io.Writer) {
-	fmt.Fprintf(w, "Slots: the calls that are lost\n\n")
+	fmt.Fprintf(w, "Slots: the calls that are lost, in per cent\n\n")
 	head := []string{""}
 	for _, t := range all[0].trials {
 		head = append(head, t.way.name)
@@ -73,7 +73,7 @@ func (all slots) table(w io.Writer) {
 	for i, programs := range all {
 		row := []string{situations[i].name}
 		for _, t := range programs.trials {
-			row = append(row, t.span((*outcome).lostShare, decimals(1), " %"))
+			row = append(row, t.span((*outcome).lostShare, decimals(1), ""))
 		}
 		table = append(table, row)
 	}
@@ -104,7 +104,7 @@ func (all margins) table(w io.Writer) {
 				table[0] = append(table[0], trials[0].trouble.name)
 			}
 			best, with := best(trials)
-			row = append(row, percent(best)+" / "+percent(with[half])+" / "+percent(with[halfBudget]))
+			row = append(row, percent(best)+"/"+percent(with[half])+"/"+percent(with[halfBudget]))
 		}
 		table = append(table, row)
 	}

@@ -14,7 +14,7 @@ const (
 	noRetries    = "no retries"
 	three        = "3 retries"
 	threeBudget  = "3 retries, budget"
-	threeSmall   = "3 retries, Capacity 5"
+	threeSmall   = "Capacity 5"
 	ten          = "10 retries"
 	untilDone    = "no limit of time"
 	placeEach    = "a place for each attempt"
@@ -30,11 +30,9 @@ const (
 	twoLate      = "2 retries from 5 s"
 	lateFull     = "2 retries from 5 s, FullJitter"
 	defaultWaits = "default waits"
-	defaultFull  = "default waits, FullJitter"
 	longWaits    = "first wait 2 N / spare"
 	longFull     = "first wait 2 N / spare, FullJitter"
 	longDelay    = "first wait 2 N / spare, delayed"
-	longerFull   = "first wait 4 N / spare, FullJitter"
 )
 
 // way is a way to call a service. The code is that of programs.

@@ -39,7 +39,7 @@ func run(t *testing.T, program string, args ...string) string {
 }
 
 var (
-	simulated = regexp.MustCompile("(Slow: )?`herd (-scenario [^`]+)`\\n\\n((?:\\|.*\\|\\n)+)")
+	simulated = regexp.MustCompile("(Slow: )?`herd( -[^`]+)`\\n\\n((?:\\|.*\\|\\n)+)")
 	gap       = regexp.MustCompile(` {2,}`)
 )
 
