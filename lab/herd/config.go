@@ -21,8 +21,6 @@ type config struct {
 	clients               numbers
 	runs, seeds           int
 	size                  int // of batches, and of pools of workers
-	work                  time.Duration
-	neighboursToo         bool
 	svg                   string
 }
 
@@ -129,7 +127,6 @@ func (c *config) serviceFlags(flags *flag.FlagSet) {
 	flags.Func("trouble", "programs: `troubles`, separated by commas: none, a time for which the service is down, half (of its\n"+
 		"capacity), flapping (five seconds down, five up), fail:N% (of the attempts), hang:N% (of the\n"+
 		"calls); each may have a load of its own after an @ (default "+usualTroubles+")", c.setTroubles)
-	flags.DurationVar(&c.duration, "duration", 0, "programs: for how `long` half and flapping last (default 1m)")
 	flags.DurationVar(&c.after, "after", 0, "programs: for how `long` calls begin after the trouble (default 3m)")
 }
 
@@ -138,7 +135,6 @@ func (c *config) programFlags(flags *flag.FlagSet) {
 	flags.StringVar(&c.shape, "shape", "handler", "programs: how calls begin: `"+shapeNames()+"`")
 	flags.StringVar(&c.only, "only", "", "programs: print only the ways with one of these `texts`, separated by commas, in their names")
 	flags.IntVar(&c.processes, "processes", 5, "programs: `number` of processes")
-	flags.IntVar(&c.planned, "planned", 0, "programs: `number` of processes for which slots are counted (default -processes)")
 	flags.Float64Var(&c.guess, "guess", 1, "programs: `factor` by which those who count slots take the capacity for too large, or the spare\n"+
 		"capacity for first waits")
 	flags.DurationVar(&c.timeout, "timeout", time.Second, "programs: `timeout` of an attempt")
@@ -148,8 +144,6 @@ func (c *config) programFlags(flags *flag.FlagSet) {
 	flags.IntVar(&c.size, "size", 0, "programs: `number` of calls in a batch, of devices (default 1000), or of workers (default as many\n"+
 		"as make the load)")
 	flags.Float64Var(&c.poison, "poison", 0, "programs: `share` of calls that never succeed; they are not counted (default 0)")
-	flags.BoolVar(&c.neighboursToo, "neighbours", false, "programs: print what requests of other programs lose: they are 5 % of the load and make no\n"+
-		"retries")
 }
 
 func (c *config) setQueue(s string) (err error) {

@@ -129,24 +129,20 @@ func runContention(c config) contentions {
 	return all
 }
 
-// table prints one table for the calls and one for the times, with a column for each number of clients.
+// table prints the times, with a column for each number of clients.
 func (all contentions) table(w io.Writer) {
 	fmt.Fprintf(w, "Contention: clients that update one row, mean of runs: %d\n\n", all.runs)
-	calls, times := [][]string{{"calls by clients"}}, [][]string{{"time (s) by clients"}}
+	times := [][]string{{"time (s) by clients"}}
 	for _, n := range all.clients {
-		calls[0] = append(calls[0], strconv.Itoa(n))
 		times[0] = append(times[0], strconv.Itoa(n))
 	}
 	ways := len(jitterWays())
 	for s := range ways {
-		calls = append(calls, []string{label(all.rows[s].name)})
 		times = append(times, []string{label(all.rows[s].name)})
 		for i := s; i < len(all.rows); i += ways {
-			calls[s+1] = append(calls[s+1], fmt.Sprintf("%.0f", all.rows[i].calls))
 			times[s+1] = append(times[s+1], fmt.Sprintf("%.2f", all.rows[i].time/1000))
 		}
 	}
-	writeTable(w, calls)
 	writeTable(w, times)
 }
 

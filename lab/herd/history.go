@@ -48,15 +48,6 @@ func quantile(times []time.Duration, share float64) float64 {
 func (h *history) waited() float64 { return quantile(h.waits, 0.99) }
 func (h *history) half() float64   { return quantile(h.took, 0.5) }
 
-// meanWait returns the seconds that calls waited for their first requests on average.
-func (h *history) meanWait() float64 {
-	sum := 0.0
-	for _, wait := range h.waits {
-		sum += wait.Seconds()
-	}
-	return sum / float64(max(1, len(h.waits)))
-}
-
 // longest returns the seconds that the slowest call took.
 func (h *history) longest() float64 { return h.slowest.Seconds() }
 

@@ -97,11 +97,11 @@ func TestSeed(t *testing.T) {
 func TestOutput(t *testing.T) {
 	manyCalls(t)
 	for args, want := range map[string]string{
-		"-scenario contention -clients 10,20 -runs 1":                           `(?m)^calls by clients +10 +20$`,
+		"-scenario contention -clients 10,20 -runs 1":                           `(?m)^time \(s\) by clients +10 +20$`,
 		"-trouble 10s,half@0.3 -after 5s -only no":                              `(?m)^ +10s +half, 0\.3\nno retries +\d+ % +\d+`,
 		"-trouble none -after 5s -seeds 2 -only budget":                         `(?m)^3 retries, budget +0\.0 % +0\.2 s `,
 		"-shape batch -size 20 -trouble 1s -after 30s -refusal 0.3 -queue none": `(?ms)takes 0\.3 of the work.*^no limit of time +0\.0 % `,
-		"-trouble half,10s -duration 20s -after 20s -neighbours -shape pool":    `(?m)^no retries +\d+\.\d % +\d+\.\d %$`,
+		"-trouble half,10s -after 20s -shape pool":                              `(?m)^no retries +\d\S* %? +\d\S* [%s]$`,
 		"-trouble 10s -after 5s -queue 200ms -front 2s -only front":             `(?ms)for more than 200ms.*in front of it; attempts there have 2 s\..*retries in front +\d`,
 	} {
 		require.Regexp(t, want, output(t, args), args)

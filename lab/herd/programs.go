@@ -13,10 +13,7 @@ import (
 	"example.com/backoff"
 )
 
-const (
-	neighbourShare = 0.05 // of the load, if there are neighbours
-	usualDeadline  = 5 * time.Second
-)
+const usualDeadline = 5 * time.Second
 
 // shape is a kind of program, by how it begins calls.
 type shape struct {
@@ -29,7 +26,7 @@ var shapes = map[string]shape{
 	"handler": {(*plan).handler, handlerWays},
 	"events":  {(*plan).events, workWays},
 	"pool":    {(*plan).workers, workWays},
-	"batch":   {(*plan).batch, workWays},
+	"batch":   {(*plan).batch, batchWays},
 	"devices": {(*plan).devices, deviceWays},
 	"tool":    {(*plan).tool, toolWays},
 }
@@ -108,8 +105,19 @@ func workWays(plan) []way {
 		{name: untilDone, process: plain(forever)},
 		{name: half, process: retrier(0.5, threeTimes, false)},
 		{name: halfBudget, process: retrier(0.5, threeTimes, true)},
-		{name: halfTen, process: retrier(0.5, tenTimes, false)},
+		{name: halfTen, process: retrier(0.5, patient(10), false)},
 		{name: halfForever, process: retrier(0.5, forever, false)},
+	}
+}
+
+// batchWays are those of many calls at once.
+func batchWays(plan) []way {
+	return []way{
+		{name: noRetries, process: once},
+		{name: untilDone, process: plain(forever)},
+		{name: half, process: retrier(0.5, threeTimes, false)},
+		{name: halfBudget, process: retrier(0.5, threeTimes, true)},
+		{name: halfTwenty, process: retrier(0.5, patient(20), false)},
 	}
 }
 
@@ -144,21 +152,18 @@ func waitingFirst(first time.Duration, opts ...backoff.ExponentialBackOffOpts) p
 func toolWays(plan) []way {
 	return []way{
 		{name: noRetries, process: once},
-		{name: three, process: plain(threeTimes)},
 		{name: twoLate, process: plain(limited(2, exponential(fiveLater)))},
 	}
 }
 
 // programs are what programs come to: in each trouble all ways, then in the next one.
 type programs struct {
-	title      string
-	ways       int
-	trials     []trial
-	neighbours bool // are what the results are about
+	title  string
+	ways   int
+	trials []trial
 }
 
-func runPrograms(c config) programs {
-	all := programs{neighbours: c.neighboursToo}
+func runPrograms(c config) (all programs) {
 	var plans []plan
 	for _, t := range c.troubles {
 		p, title := c.program(t)
@@ -176,17 +181,9 @@ func (c config) program(t trouble) (p plan, title string) {
 	p = c.plan
 	p.trouble = t
 	p.load = cmp.Or(t.at, p.load)
-	p.planned = cmp.Or(p.planned, p.processes)
 	p.from = troubleAt
 	p.window = 20
-	if c.duration > 0 && (t.left > 0 && t.left < 1 || t.flaps) {
-		p.duration = c.duration
-	}
 	p.after = cmp.Or(p.after, usualAfter)
-	if c.neighboursToo {
-		p.neighbours = neighbourShare * p.demand()
-		p.load *= 1 - neighbourShare
-	}
 	title = shapes[c.shape].plan(&p, c.size)
 	p.deadline = max(0, p.deadline)
 	return p, title
@@ -210,18 +207,14 @@ func (all programs) table(w io.Writer) {
 	if p.front > 0 {
 		fmt.Fprintf(w, "Another service is in front of it; attempts there have %s.\n", spoken(p.front))
 	}
-	switch {
-	case all.neighbours:
-		fmt.Fprint(w, "The requests of other programs that are lost after the trouble\n\n")
-		all.byTrouble(w, func(t trial) string { return t.span((*outcome).othersAfter, decimals(1), " %") })
-	case len(all.trials) > all.ways:
+	if len(all.trials) > all.ways {
 		fmt.Fprint(w, "By trouble: the calls that are lost or, if none is, the slowest one\n\n")
-		all.byTrouble(w, trial.harm)
-	default:
-		fmt.Fprintf(w, "Trouble: %s, and %s after it, at %.4g %% load\n\n", p.trouble.described(), spoken(p.after),
-			(p.load+p.neighbours/p.rate)*100)
-		all.inDetail(w)
+		all.byTrouble(w)
+		return
 	}
+	fmt.Fprintf(w, "Trouble: %s, and %s after it, at %.4g %% load\n\n", p.trouble.described(), spoken(p.after),
+		(p.load+p.neighbours/p.rate)*100)
+	all.inDetail(w)
 }
 
 // limit says how long a call has.
@@ -233,7 +226,7 @@ func (p plan) limit() string {
 }
 
 // byTrouble writes a column for each trouble.
-func (all programs) byTrouble(w io.Writer, cell func(trial) string) {
+func (all programs) byTrouble(w io.Writer) {
 	head := []string{""}
 	for i := 0; i < len(all.trials); i += all.ways {
 		head = append(head, all.trials[i].trouble.name)
@@ -242,7 +235,7 @@ func (all programs) byTrouble(w io.Writer, cell func(trial) string) {
 	for s := range all.ways {
 		row := []string{all.trials[s].way.name}
 		for i := s; i < len(all.trials); i += all.ways {
-			row = append(row, cell(all.trials[i]))
+			row = append(row, all.trials[i].harm())
 		}
 		table = append(table, row)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"testing"
@@ -144,9 +145,18 @@ func TestRulesTable(t *testing.T) {
 		}
 		cell := one.span((*outcome).lostShare, decimals(1), " %")
 		if one.failing == 0 {
-			cell = one.span((*outcome).recovered, wholeSeconds, " s")
+			cell = recovery(one.outcomes[0])
 		}
 		table[1+i%len(ways)] = append(table[1+i%len(ways)], cell)
 	}
 	writeTable(os.Stdout, table)
+}
+
+// recovery says when a service recovers.
+func recovery(o *outcome) string {
+	after := o.recovered()
+	if math.IsInf(after, 1) {
+		return "never"
+	}
+	return fmt.Sprintf("%.0f s", after)
 }

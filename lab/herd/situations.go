@@ -9,19 +9,17 @@ import (
 
 // situations are rows of the table of slots, with the flags of each.
 var situations = []struct{ name, flags string }{
-	{"10 s down, load 0.6", "-trouble 10s -load 0.6"},
-	{"10 s down, load 0.8", "-trouble 10s -load 0.8"},
-	{"10 s down, load 0.9", "-trouble 10s -load 0.9"},
-	{"60 s down, load 0.8", "-trouble 60s -load 0.8"},
-	{"half of the capacity for 60 s, load 0.8", "-trouble half -load 0.8"},
-	{"10 % of the calls hang for ever", "-trouble hang:10%"},
+	{"10 s down", "-trouble 10s"},
+	{"10 s down, a quarter of these slots", "-trouble 10s -guess 0.25"},
+	{"half of them", "-trouble 10s -guess 0.5"},
+	{"one and a half times as many", "-trouble 10s -guess 1.5"},
+	{"twice as many", "-trouble 10s -guess 2"},
+	{"four times as many", "-trouble 10s -guess 4"},
+	{"10 % of the calls hang forever", "-trouble hang:10%"},
 	{"20 % of them", "-trouble hang:20%"},
 	{"40 % of them", "-trouble hang:40%"},
 	{"answers take half of the timeout, no trouble", "-trouble none -answer 500ms"},
-	{"four times too many slots, 10 s down, load 0.6", "-trouble 10s -load 0.6 -guess 4"},
-	{"four times too many slots, 10 s down, load 0.8", "-trouble 10s -load 0.8 -guess 4"},
-	{"four times too many slots, 10 s down, load 0.9", "-trouble 10s -load 0.9 -guess 4"},
-	{"no deadline, 60 s down, load 0.6", "-trouble 60s -load 0.6 -deadline 0"},
+	{"no deadline, 60 s down", "-trouble 60s -deadline 0"},
 }
 
 // variations are the rows of another table, in each of the usual troubles.

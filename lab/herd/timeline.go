@@ -32,7 +32,7 @@ func (all programs) draw() string {
 	for _, t := range all.trials[:all.ways] {
 		if charted[t.way.name] != "" {
 			drawn = append(drawn, t)
-			c.to = max(c.to, int(min(t.claimed()+20, p.after.Seconds())))
+			c.to = max(c.to, int(min(t.claimed()+20, p.after.Seconds()-2))) // each point is a mean of three seconds
 		}
 	}
 	for _, t := range drawn {
@@ -92,7 +92,7 @@ func (c *timeline) draw() string {
 	for _, one := range c.panels {
 		description += " " + one.name + ": " + one.verdict + "."
 	}
-	s := newSVG(bottom+52, "Requests to a service: "+c.trouble.described(), description)
+	s := newSVG(bottom+52, fmt.Sprintf("Requests at %.4g %% load: %s", c.load*100, c.trouble.described()), description)
 	s.text(8, 44, "start", "", unit)
 	for i, one := range c.panels {
 		c.drawPanel(s, one, float64(panelsTop+i*(panelHeight+panelGap)))

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"strings"
 )
 
 // trial is a way and a plan, with its outcomes by seed.
@@ -38,19 +37,7 @@ func (t trial) span(figure func(*outcome) float64, show func(float64) string, un
 	if show(most) != text {
 		text += "–" + show(most)
 	}
-	if strings.HasSuffix(text, never) {
-		return text
-	}
 	return text + unit
-}
-
-const never = "never"
-
-func wholeSeconds(s float64) string {
-	if math.IsInf(s, 1) {
-		return never
-	}
-	return fmt.Sprintf("%.0f", s)
 }
 
 // decimals returns what shows a number with so many decimals.

@@ -22,7 +22,7 @@ type trouble struct {
 	left     float64       // share of its capacity meanwhile
 	flaps    bool          // it goes down and comes back, again and again
 	failing  float64       // rate at which attempts fail from then on
-	hanging  float64       // share of calls that hang for ever from then on
+	hanging  float64       // share of calls that hang forever from then on
 	at       float64       // load, if it is not that of the flags
 }
 
@@ -34,7 +34,7 @@ func (t trouble) described() string {
 	case t.failing > 0:
 		return fmt.Sprintf("%g %% of attempts fail", t.failing*100)
 	case t.hanging > 0:
-		return fmt.Sprintf("%g %% of calls hang for ever", t.hanging*100)
+		return fmt.Sprintf("%g %% of calls hang forever", t.hanging*100)
 	case t.left > 0:
 		return "half of the capacity for " + spoken(t.duration)
 	case t.duration == 0:

@@ -38,7 +38,7 @@ func TestTroubleNames(t *testing.T) {
 	for flag, want := range map[string]string{
 		"none": "no trouble", "90s": "down for 90 s", "10m": "down for 10 min", "half@0.7": "half of the capacity for 60 s",
 		"flapping": "5 s down, 5 s up, for 60 s", "fail:2.5%": "2.5 % of attempts fail",
-		"hang:40%@0.9": "40 % of calls hang for ever",
+		"hang:40%@0.9": "40 % of calls hang forever",
 	} {
 		trouble, err := parseTrouble(flag)
 		require.NoError(t, err)

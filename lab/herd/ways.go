@@ -15,7 +15,6 @@ const (
 	three        = "3 retries"
 	threeBudget  = "3 retries, budget"
 	threeSmall   = "Capacity 5"
-	ten          = "10 retries"
 	untilDone    = "no limit of time"
 	placeEach    = "a place for each attempt"
 	placeInside  = "a place inside the timeout"
@@ -24,11 +23,11 @@ const (
 	half         = "Retrier, half"
 	halfBudget   = "Retrier, half, budget"
 	halfTen      = "Retrier, half, 10 retries"
+	halfTwenty   = "Retrier, half, 20 retries"
 	halfForever  = "Retrier, half, no limit of time"
 	innerOnly    = "Retrier, half, retries behind"
 	outerOnly    = "Retrier, half, retries in front"
 	twoLate      = "2 retries from 5 s"
-	lateFull     = "2 retries from 5 s, FullJitter"
 	defaultWaits = "default waits"
 	longWaits    = "first wait 2 N / spare"
 	longFull     = "first wait 2 N / spare, FullJitter"
@@ -75,10 +74,12 @@ func limited(retries uint64, policy policyFunc) policyFunc {
 // The policies of several ways.
 var (
 	threeTimes = limited(3, exponential())
-	tenTimes   = limited(10, exponential(backoff.WithMaxElapsedTime(0)))
 	forever    = exponential(backoff.WithMaxElapsedTime(0))
 	fiveLater  = backoff.WithInitialInterval(5 * time.Second)
 )
+
+// patient returns policies with so many retries, and no limit of time.
+func patient(retries uint64) policyFunc { return limited(retries, forever) }
 
 // attempt makes an attempt with a timeout of its own.
 func attempt(ctx context.Context, timeout time.Duration, request func(context.Context) error) error {

@@ -89,7 +89,6 @@ func TestSlotCounts(t *testing.T) {
 		"-guess 4":                    24,
 		"-processes 100":              1,
 		"-processes 20":               1,
-		"-processes 20 -planned 5":    6,
 		"-processes 3 -timeout 500ms": 5,
 	} {
 		p, _ := settings(t, args).program(trouble{})

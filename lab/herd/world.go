@@ -14,7 +14,6 @@ import (
 type plan struct {
 	seed      uint64
 	processes int
-	planned   int           // processes for which slots are counted
 	guess     float64       // factor by which those who count them take the capacity for too large
 	rate      float64       // of requests that the service can do, per second
 	load      float64       // of first attempts, as a share of it
@@ -55,7 +54,7 @@ func (p plan) demand() float64 { return p.load * p.rate }
 // all processes.
 func (p plan) slots(share float64) int {
 	all := share * p.rate * p.guess * p.timeout.Seconds()
-	return max(1, int(all/float64(p.planned)))
+	return max(1, int(all/float64(p.processes)))
 }
 
 // outcome is what a way to call a service comes to.
