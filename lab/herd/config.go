@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -18,8 +17,7 @@ type config struct {
 
 	scenario, shape, only string
 	troubles              []trouble
-	clients               numbers
-	runs, seeds           int
+	clients, runs, seeds  int
 	size                  int // of batches, and of pools of workers
 	svg                   string
 }
@@ -28,7 +26,7 @@ type config struct {
 var errReported = errors.New("reported")
 
 func parse(args []string, stderr io.Writer) (config, error) {
-	c := config{clients: numbers{10, 20, 50, 100}}
+	c := config{}
 	c.queue = fifo
 	_ = c.setTroubles(usualTroubles)
 	flags := c.flags()
@@ -47,8 +45,8 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		return c, fmt.Errorf("-shape %q is not %s", c.shape, shapeNames())
 	case shares[c.times] == nil:
 		return c, fmt.Errorf("-times %q is not %s", c.times, strings.Join(slices.Sorted(maps.Keys(shares)), ", "))
-	case min(c.runs, c.seeds, c.servers, c.processes) < 1 || !(min(c.rate, c.guess) > 0):
-		return c, errors.New("-runs, -seeds, -servers, -processes, -rate and -guess must be above zero")
+	case min(c.clients, c.runs, c.seeds, c.servers, c.processes) < 1 || !(min(c.rate, c.guess) > 0):
+		return c, errors.New("-clients, -runs, -seeds, -servers, -processes, -rate and -guess must be above zero")
 	case !(c.load > 0 && c.load <= 1):
 		return c, errors.New("-load is not a number above 0, up to 1")
 	case c.timeout <= c.answer:
@@ -105,7 +103,7 @@ func (c *config) flags() *flag.FlagSet {
 	flags.StringVar(&c.svg, "svg", "", "programs: write a chart of the load in the first trouble to this `file`")
 	c.serviceFlags(flags)
 	c.programFlags(flags)
-	flags.Var(&c.clients, "clients", "contention: `numbers` of clients, separated by commas")
+	flags.IntVar(&c.clients, "clients", 100, "contention: `number` of clients")
 	flags.IntVar(&c.runs, "runs", 100, "contention: how many `runs` to take the mean of")
 	return flags
 }
@@ -157,23 +155,4 @@ func (c *config) setQueue(s string) (err error) {
 		err = errors.New("not above zero")
 	}
 	return err
-}
-
-// numbers is a flag of whole numbers, separated by commas.
-type numbers []int
-
-func (n *numbers) String() string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(*n)), " ", ","), "[]")
-}
-
-func (n *numbers) Set(s string) error {
-	*n = nil
-	for field := range strings.SplitSeq(s, ",") {
-		v, err := strconv.Atoi(strings.TrimSpace(field))
-		if err != nil || v < 1 || v > 1_000_000 {
-			return fmt.Errorf("%q is not a number from 1 to 1000000", field)
-		}
-		*n = append(*n, v)
-	}
-	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -94,31 +93,28 @@ func contend(clients int, policy policyFunc, seed, stream uint64) (done time.Dur
 // contention is what the runs of one jitter come to.
 type contention struct {
 	name        string
-	clients     int
 	time, calls float64 // means; the time in milliseconds
 }
 
-// contentions holds the results of all jitters for each number of clients.
+// contentions holds the results of all jitters.
 type contentions struct {
 	config
 	rows []contention
 }
 
-// runContention simulates each jitter with each number of clients. A run's random numbers depend on the seed, the
-// jitter, the number of clients and the run, not on what else runs.
+// runContention simulates each jitter. A run's random numbers depend on the seed, the jitter, the number of clients
+// and the run, not on what else runs.
 func runContention(c config) contentions {
 	all := contentions{config: c}
 	ways := jitterWays()
-	for _, n := range c.clients {
-		for _, s := range ways {
-			all.rows = append(all.rows, contention{name: s.name, clients: n})
-		}
+	for _, s := range ways {
+		all.rows = append(all.rows, contention{name: s.name})
 	}
-	runs := make([]contention, len(all.rows)*c.runs)
+	runs := make([]contention, len(ways)*c.runs)
 	parallel(len(runs), func(i int) {
-		row, jitter := all.rows[i/c.runs], i/c.runs%len(ways)
-		stream := uint64(jitter)<<56 | uint64(row.clients)<<36 | uint64(i%c.runs)<<20
-		done, calls, _ := contend(row.clients, ways[jitter].policy, c.seed, stream)
+		jitter := i / c.runs
+		stream := uint64(jitter)<<56 | uint64(c.clients)<<36 | uint64(i%c.runs)<<20
+		done, calls, _ := contend(c.clients, ways[jitter].policy, c.seed, stream)
 		runs[i].time, runs[i].calls = done.Seconds()*1000, float64(calls)
 	})
 	for i, r := range runs {
@@ -129,21 +125,13 @@ func runContention(c config) contentions {
 	return all
 }
 
-// table prints the times, with a column for each number of clients.
 func (all contentions) table(w io.Writer) {
-	fmt.Fprintf(w, "Contention: clients that update one row, mean of runs: %d\n\n", all.runs)
-	times := [][]string{{"time (s) by clients"}}
-	for _, n := range all.clients {
-		times[0] = append(times[0], strconv.Itoa(n))
+	fmt.Fprintf(w, "Contention: %d clients update one row; how long it takes them, mean of runs: %d\n\n", all.clients, all.runs)
+	table := [][]string{{"", "time"}}
+	for _, row := range all.rows {
+		table = append(table, []string{label(row.name), fmt.Sprintf("%.1f s", row.time/1000)})
 	}
-	ways := len(jitterWays())
-	for s := range ways {
-		times = append(times, []string{label(all.rows[s].name)})
-		for i := s; i < len(all.rows); i += ways {
-			times[s+1] = append(times[s+1], fmt.Sprintf("%.2f", all.rows[i].time/1000))
-		}
-	}
-	writeTable(w, times)
+	writeTable(w, table)
 }
 
 // label returns the name of a jitter, and marks that of the library's default policy.

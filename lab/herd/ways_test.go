@@ -23,6 +23,8 @@ func tried(process func(plan) caller, p plan, calls int) (sent []time.Duration) 
 			c := &call{world: w, sent: -1, hangs: true, random: random(1)}
 			w.wait.Go(func() {
 				_ = w.fleet[0](ctx, c)
+				w.count.Lock()
+				defer w.count.Unlock()
 				if c.sent >= 0 {
 					sent = append(sent, c.sent)
 				}
