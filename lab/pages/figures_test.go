@@ -39,7 +39,7 @@ func run(t *testing.T, program string, args ...string) string {
 }
 
 var (
-	simulated = regexp.MustCompile("(Slow: )?`herd( -[^`]+)`\\n\\n((?:\\|.*\\|\\n)+)")
+	simulated = regexp.MustCompile("(Slow: )?`herd (-[^`]+)`\\n\\n((?:\\|.*\\|\\n)+)")
 	gap       = regexp.MustCompile(` {2,}`)
 )
 
@@ -58,42 +58,22 @@ func TestSimulatedFigures(t *testing.T) {
 				if slow && !*long {
 					t.Skip("slow")
 				}
-				if strings.Contains(command, varied) {
-					requireVaried(t, herd, command, rows)
-				} else {
-					requireFigures(t, herd, command, rows)
-				}
+				requireFigures(t, herd, command, rows)
 			})
 		}
 	}
 }
 
-// requireFigures compares the rows of a table with what its command prints.
+// requireFigures compares a table with what its command prints.
 func requireFigures(t *testing.T, herd, command string, rows []string) {
 	t.Helper()
 	printed := printedRows(t, herd, command)
+	head := cells(rows[0])
+	if !slices.ContainsFunc(printed, func(line []string) bool { return heads(line, head[1:]) }) {
+		t.Errorf("the page has the head %q, herd %s has not", head, command)
+	}
 	for _, row := range rows[2:] {
 		requireRow(t, printed, cells(row), command)
-	}
-}
-
-// varied stands in a command for flags that are different in each row of its table.
-const varied = "FLAGS"
-
-// requireVaried compares a table with what its command prints with the flags in the first cell of each row.
-// The first cell of the head names the strategy.
-func requireVaried(t *testing.T, herd, command string, rows []string) {
-	t.Helper()
-	head := cells(rows[0])
-	for _, row := range rows[2:] {
-		said := cells(row)
-		full := strings.Replace(command, varied, strings.Trim(said[0], "`"), 1)
-		said[0] = head[0]
-		printed := printedRows(t, herd, full)
-		requireRow(t, printed, said, full)
-		if !slices.ContainsFunc(printed, func(line []string) bool { return heads(line, head[1:]) }) {
-			t.Errorf("the page has the head %q, herd %s has not", head, full)
-		}
 	}
 }
 
