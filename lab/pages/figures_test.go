@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -115,4 +116,35 @@ func cells(row string) []string {
 		all[i] = strings.TrimSpace(all[i])
 	}
 	return all
+}
+
+// readmeRows are the rows of the README's table of losses, by the names that herd has for them.
+var readmeRows = map[string]string{
+	"no retries":            "no retries",
+	"3 retries":             "three retries",
+	"3 retries, budget":     "three retries and a budget",
+	"Retrier, half":         "a Retrier with slots, with or without a budget",
+	"Retrier, half, budget": "a Retrier with slots, with or without a budget",
+}
+
+var number = regexp.MustCompile(`\d+(\.\d+)?`)
+
+// The README's table of losses has the figures of the evidence in whole per cent, and its picture is of the same trouble.
+func TestReadmeFigures(t *testing.T) {
+	const column = 2
+	_, table, _ := strings.Cut(read(t, "docs/evidence.md"), "\n| | 10s, 0.6 | 10s, 0.8 |")
+	readme := read(t, "README.md")
+	for name, said := range readmeRows {
+		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + ` \|.*$`).FindString(table)
+		require.NotEmpty(t, row, name)
+		whole := number.ReplaceAllStringFunc(cells(row)[column], func(s string) string {
+			v, err := strconv.ParseFloat(s, 64)
+			require.NoError(t, err)
+			return strconv.FormatFloat(v, 'f', 0, 64)
+		})
+		want := "| " + said + " | " + whole + " |\n"
+		require.True(t, strings.Contains(readme, want), "the README should have the row %s", want)
+	}
+	picture := read(t, "docs/load.svg")
+	require.True(t, strings.Contains(picture, "Requests at 80 % load: down for 10 s"))
 }
