@@ -38,9 +38,11 @@ func (c *checker) policy(e ast.Expr) *policy {
 func (p *policy) trace(e ast.Expr) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.UnaryExpr:
-		if lit, ok := e.X.(*ast.CompositeLit); ok {
-			p.made(lit, lit.Elts)
+		if _, ok := e.X.(*ast.CompositeLit); ok {
+			p.trace(e.X)
 		}
+	case *ast.CompositeLit:
+		p.made(e, e.Elts)
 	case *ast.CallExpr:
 		name, version := p.callee(e)
 		if !strings.HasPrefix(name, "With") || len(e.Args) == 0 {

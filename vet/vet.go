@@ -1,6 +1,6 @@
-// Package vet finds misuse of backoff policies that compiles: a policy that several loops share, a loop
-// that outlives its context, a wait that is none. It knows example.com/backoff and every major version of
-// github.com/cenkalti/backoff.
+// Package vet finds misuse of backoff policies and Retriers that compiles: a policy that several loops share, a loop
+// that outlives its context, a wait that is none, slots for a single call. It knows example.com/backoff and every major
+// version of github.com/cenkalti/backoff.
 package vet
 
 import (
@@ -20,7 +20,7 @@ import (
 // Analyzer applies the rules that README.md lists. Each message ends with its rule's name.
 var Analyzer = &analysis.Analyzer{
 	Name:     "backoff",
-	Doc:      "report misuse of backoff policies\n\nLoops share a policy or outlive their context, or waits and settings are not what they seem.",
+	Doc:      "report misuse of backoff policies and Retriers\n\nLoops share a policy or outlive their context, or waits and settings are not what they seem.",
 	Requires: []*analysis.Analyzer{inspect.Analyzer},
 	Run:      run,
 }
@@ -50,10 +50,15 @@ func run(pass *analysis.Pass) (any, error) {
 	}
 	delete(c.uses, nil)
 
-	for cur := range root.Preorder((*ast.CallExpr)(nil)) {
+	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.Ident)(nil)) {
 		// What is wrong in a test ends with it.
-		if !strings.HasSuffix(pass.Fset.Position(cur.Node().Pos()).Filename, "_test.go") {
-			c.check(cur, cur.Node().(*ast.CallExpr))
+		if strings.HasSuffix(pass.Fset.Position(cur.Node().Pos()).Filename, "_test.go") {
+			continue
+		}
+		if call, ok := cur.Node().(*ast.CallExpr); ok {
+			c.check(cur, call)
+		} else {
+			c.renewed(cur)
 		}
 	}
 	return nil, nil
@@ -67,6 +72,9 @@ func (c *checker) check(cur inspector.Cursor, call *ast.CallExpr) {
 		c.wait(cur, call)
 	case name == "Permanent" || name == "RetryAfter":
 		c.unused(cur, call, name)
+		c.success(cur, call, name)
+	case option.MatchString(name):
+		c.unused(cur, call, name)
 	case name == "NextBackOff":
 		e := ast.Unparen(call.Fun).(*ast.SelectorExpr).X
 		p := c.policy(e)
@@ -74,6 +82,9 @@ func (c *checker) check(cur inspector.Cursor, call *ast.CallExpr) {
 		c.interval(p, version)
 	}
 
+	if r, op := c.retrier(call); r != nil {
+		c.do(cur, r, op)
+	}
 	e := loopPolicy(call, name, version)
 	if e == nil {
 		return
@@ -81,7 +92,7 @@ func (c *checker) check(cur inspector.Cursor, call *ast.CallExpr) {
 	p := c.policy(e)
 	c.shared(cur, e, p, false)
 	c.stop(e, p)
-	c.budget(cur, p)
+	c.alone(cur, p.budget, p.holders)
 	if version < 5 {
 		c.context(cur, call, e, p)
 	}
@@ -89,6 +100,9 @@ func (c *checker) check(cur inspector.Cursor, call *ast.CallExpr) {
 		c.attempts(cur, call)
 	}
 }
+
+// option matches the names of options and decorators.
+var option = regexp.MustCompile(`^With[A-Z]`)
 
 // loopPolicy returns the argument of a call that becomes the policy of a loop, or nil.
 func loopPolicy(call *ast.CallExpr, name string, version int) ast.Expr {

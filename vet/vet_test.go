@@ -41,7 +41,7 @@ func TestAnalyzer(t *testing.T) {
 		try(os.MkdirAll(folder, 0o777))
 		try(os.WriteFile(filepath.Join(folder, "backoff.go"), stub, 0o666))
 	}
-	packages := []string{"shared", "sharedmain", "wait", "ctx", "interval", "stop", "attempts", "budget", "unused", "generic", "versions"}
+	packages := []string{"shared", "sharedmain", "wait", "ctx", "interval", "stop", "attempts", "budget", "unused", "success", "retrier", "foreign", "generic", "versions"}
 	if slices.Contains(build.Default.ReleaseTags, "go1.27") {
 		packages = append(packages, "methods")
 	}

@@ -94,3 +94,27 @@ func WithRetryIf(b BackOff, retryable func(error) bool) BackOff { return b }
 func Attempts(b BackOff, err *error) iter.Seq[int]              { return nil }
 func RetryAfter(err error, d time.Duration) error               { return err }
 func RetryableStatus(code int) bool                             { return false }
+
+type Slots struct{ n int }
+
+func NewSlots(n int) *Slots { return &Slots{n} }
+
+func (s *Slots) Acquire(ctx context.Context, timeout time.Duration) error { return nil }
+func (s *Slots) Release()                                                 {}
+
+type Retrier struct {
+	AttemptTimeout time.Duration
+	Slots          *Slots
+	MaxRetries     int
+	Policy         func() BackOff
+	Retryable      func(err error) bool
+	Budget         *Budget
+	Notify         func(ctx context.Context, attempt int, err error, wait time.Duration)
+	Done           func(ctx context.Context, attempts int, err error)
+}
+
+func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) error { return op(ctx) }
+
+func DoWithData[T any](ctx context.Context, r *Retrier, op func(ctx context.Context) (T, error)) (T, error) {
+	return op(ctx)
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"os/signal"
 	"testing"
 	"time"
 
@@ -397,3 +399,91 @@ func answer(ctx context.Context, answers chan error) error {
 func (c *client) after(ctx context.Context) {
 	context.AfterFunc(ctx, func() { _ = backoff.Retry(c.dial, backoff.NewExponentialBackOff()) })
 }
+
+// Contexts of a request, and those that the function makes.
+func served(w http.ResponseWriter, r *http.Request) {
+	_ = backoff.Retry(func() error { return call(r.Context()) }, backoff.NewExponentialBackOff()) // want `goes on when r.Context\(\) is done`
+	_ = backoff.Retry(func() error { return call(r.Context()) }, backoff.WithContext(backoff.NewExponentialBackOff(), r.Context()))
+	from := r.Context()
+	_ = backoff.Retry(func() error { return call(from) }, backoff.NewExponentialBackOff()) // want `goes on when from is done`
+	_ = backoff.Retry(func() error { log(r.Context()); return nil }, backoff.NewExponentialBackOff())
+}
+
+func made() (err error) {
+	short, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_ = backoff.Retry(func() error { return call(short) }, backoff.NewExponentialBackOff()) // want `goes on when short is done`
+	go func() {
+		_ = backoff.Retry(func() error { return call(short) }, backoff.NewExponentialBackOff()) // want `goes on when short is done`
+	}()
+	for range own.Attempts(own.NewExponentialBackOff(), &err) { // want `goes on when short is done`
+		err = call(short)
+	}
+	return err
+}
+
+func interrupted() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	_ = backoff.Retry(func() error { return call(ctx) }, backoff.NewExponentialBackOff()) // want `goes on when ctx is done`
+}
+
+// These contexts do not end, or end with the attempt, or the loop does not use them.
+func unended() {
+	endless := context.Background()
+	_ = backoff.Retry(func() error { return call(endless) }, backoff.NewExponentialBackOff())
+	valued := context.WithValue(endless, "key", 1)
+	_ = backoff.Retry(func() error { return call(valued) }, backoff.NewExponentialBackOff())
+	_ = backoff.Retry(func() error {
+		attempt, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		return call(attempt)
+	}, backoff.NewExponentialBackOff())
+}
+
+func earlier() (err error) {
+	short, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_ = call(short)
+	for range own.Attempts(own.NewExponentialBackOff(), &err) {
+		err = never()
+	}
+	return err
+}
+
+func beside(ctx context.Context) {
+	go func() {
+		_ = backoff.Retry(func() error { return call(ctx) }, backoff.NewExponentialBackOff()) // want `goes on when ctx is done`
+	}()
+}
+
+func several() {
+	endless := context.Background()
+	short, cancel := context.WithTimeout(endless, time.Minute)
+	defer cancel()
+	_ = backoff.Retry(func() error { // the first one does not end
+		if err := call(endless); err != nil {
+			return err
+		}
+		return call(short)
+	}, backoff.NewExponentialBackOff()) // want `goes on when short is done`
+}
+
+func (c *session) field() {
+	_ = backoff.Retry(func() error { return call(c.ctx) }, backoff.NewExponentialBackOff())
+}
+
+func laterMade() (err error) {
+	ticker := backoff.NewTicker(backoff.NewExponentialBackOff())
+	defer ticker.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for range ticker.C {
+		if err = call(ctx); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func log(ctx context.Context) {}

@@ -2,6 +2,7 @@
 package unused
 
 import (
+	"context"
 	"time"
 
 	own "example.com/backoff"
@@ -10,14 +11,14 @@ import (
 )
 
 func dropped(err error) error {
-	own.Permanent(err)                      // want `Permanent marks the error that it returns, and nothing uses that \[unused\]`
-	own.RetryAfter(err, time.Second)        // want `RetryAfter marks the error`
-	backoff.Permanent(err)                  // want `Permanent marks the error`
-	v5.Permanent(err)                       // want `Permanent marks the error`
-	v5.RetryAfter(3)                        // want `RetryAfter marks the error`
-	_ = own.Permanent(err)                  // want `Permanent marks the error`
-	_, _ = err, own.RetryAfter(err, 0)      // want `RetryAfter marks the error`
-	func() { _ = backoff.Permanent(err) }() // want `Permanent marks the error`
+	own.Permanent(err)                      // want `Permanent changes nothing but what it returns, and nothing uses that \[unused\]`
+	own.RetryAfter(err, time.Second)        // want `RetryAfter changes nothing`
+	backoff.Permanent(err)                  // want `Permanent changes nothing`
+	v5.Permanent(err)                       // want `Permanent changes nothing`
+	v5.RetryAfter(3)                        // want `RetryAfter changes nothing`
+	_ = own.Permanent(err)                  // want `Permanent changes nothing`
+	_, _ = err, own.RetryAfter(err, 0)      // want `RetryAfter changes nothing`
+	func() { _ = backoff.Permanent(err) }() // want `Permanent changes nothing`
 	return err
 }
 
@@ -30,5 +31,22 @@ func used(err error) error {
 	}
 	return marked
 }
+
+// A decorator changes nothing either.
+func decorators(ctx context.Context, b own.BackOff, budget *own.Budget) {
+	own.WithMaxRetries(b, 3)             // want `WithMaxRetries changes nothing but what it returns, and nothing uses that \[unused\]`
+	_ = backoff.WithContext(b, ctx)      // want `WithContext changes nothing`
+	own.WithBudget(b, budget)            // want `WithBudget changes nothing`
+	own.NewExponentialBackOff()          // nobody writes it
+	v5.WithBackOff(b)                    // want `WithBackOff changes nothing`
+	own.WithInitialInterval(time.Second) // want `WithInitialInterval changes nothing`
+
+	b = own.WithMaxRetries(b, 3)
+	_ = own.Retry(func() error { return nil }, own.WithContext(b, ctx))
+	defer use(own.WithMaxRetries(b, 3))
+	budget.Withdraw()
+}
+
+func use(own.BackOff) {}
 
 func log(error) {}

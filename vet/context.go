@@ -1,0 +1,134 @@
+package vet
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// By its signature, named is a function whose context has a name. What stops names may end a loop, what cuts names goes
+// on after a context, and what ending names makes one that ends. What has the type fails can fail.
+var named = regexp.MustCompile(`^func(\[.*\])?\([^()]*?\b([a-z]\w*) context\.Context`)
+var stops = regexp.MustCompile(`\.(Permanent|PermanentError|Canceled|DeadlineExceeded|WithoutCancel)$|^(context\.Cause|\(context\.Context\)\.(Err|Done))$`)
+var cuts = regexp.MustCompile(`^context\.(WithoutCancel|AfterFunc)$`)
+var ending = regexp.MustCompile(`^(context\.With(Cancel|Timeout|Deadline)(Cause)?|os/signal\.NotifyContext|.*\berrgroup\.WithContext|\(\*net/http\.Request\)\.Context)$`)
+var fails = regexp.MustCompile(`\berror\)?$`)
+
+// context reports a loop at cur, with the policy p, that goes on when the context of its function is done, unless its
+// operation may end it.
+func (c *checker) context(cur inspector.Cursor, call *ast.CallExpr, e ast.Expr, p *policy) {
+	op := c.operation(cur, call, e)
+	if p.unknown || p.context || op == nil || c.mentions(op, stops) {
+		return
+	}
+	for n := range ast.Preorder(op) {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if callee := c.function(call.Fun); callee != nil && c.mentions(callee, stops) {
+				return
+			}
+		}
+	}
+
+	if name := c.inScope(cur, op, e.Pos()); name != "" {
+		c.Reportf(e.Pos(), "this loop goes on when %s is done: give its policy WithContext [context]", name)
+	}
+}
+
+// operation returns the function that the loop calls, or the one around a loop over Attempts or a Ticker. It returns
+// nil if the package does not show it, or if such a loop may be left for another reason than success.
+func (c *checker) operation(cur inspector.Cursor, call *ast.CallExpr, policy ast.Expr) ast.Node {
+	if call.Args[0] != policy {
+		return c.function(call.Args[0])
+	}
+
+	for loop := range outermost(cur).Preorder((*ast.ForStmt)(nil), (*ast.RangeStmt)(nil)) {
+		body, _ := loop.LastChild()
+		if body.Node().Pos() > call.Pos() {
+			for jump := range body.Preorder((*ast.ReturnStmt)(nil), (*ast.BranchStmt)(nil)) {
+				if !succeeds(jump, loop.Node()) {
+					return nil
+				}
+			}
+			return outermost(cur).Node()
+		}
+	}
+	return nil
+}
+
+// succeeds reports whether the statement at jump goes on with loop, or leaves it where something is nil.
+func succeeds(jump inspector.Cursor, loop ast.Node) bool {
+	branch, ok := jump.Node().(*ast.BranchStmt)
+	block := jump.Parent().Parent().Node()
+	is, depends := block.(*ast.IfStmt)
+	return block == loop || ok && branch.Tok == token.CONTINUE || depends && strings.HasSuffix(types.ExprString(is.Cond), "== nil")
+}
+
+// inScope names the context that the loop at cur and pos should end with, or returns "": the one that op, its operation,
+// passes on, or the parameter of a function that waits for the loop.
+func (c *checker) inScope(cur inspector.Cursor, op ast.Node, pos token.Pos) string {
+	outer := outermost(cur).Node()
+	if strings.Contains(c.signature(outer), "*testing.") || c.mentions(outer, cuts) {
+		return ""
+	}
+	passed := c.passed(op, pos)
+	if i := slices.IndexFunc(passed, c.ends); i >= 0 {
+		return types.ExprString(passed[i])
+	}
+
+	for fn := range cur.Enclosing(functions...) {
+		if ctx := named.FindStringSubmatch(c.signature(fn.Node())); ctx != nil {
+			return ctx[2]
+		}
+
+		// What runs beside the function, or after it, need not end with it.
+		if slices.Contains([]edge.Kind{edge.GoStmt_Call, edge.DeferStmt_Call}, fn.Parent().ParentEdgeKind()) {
+			return ""
+		}
+	}
+	return ""
+}
+
+// passed returns the contexts that are in scope at pos and that op, if op is around pos then after it, passes to
+// functions which can fail.
+func (c *checker) passed(op ast.Node, pos token.Pos) (passed []ast.Expr) {
+	for n := range ast.Preorder(op) {
+		call, ok := n.(*ast.CallExpr)
+		earlier := within(pos, op) && n.Pos() < pos
+		if !ok || earlier || !fails.MatchString(types.TypeString(c.TypesInfo.TypeOf(call), nil)) {
+			continue
+		}
+		for _, ctx := range call.Args {
+			if v := c.holds(ctx); v != nil && !v.IsField() && v.Pos() < pos && v.Parent().Contains(pos) {
+				passed = append(passed, ctx)
+			}
+		}
+	}
+	return passed
+}
+
+// holds returns the variable that is the context e, or the request whose context e is, or nil.
+func (c *checker) holds(e ast.Expr) *types.Var {
+	want := "context.Context"
+	if call, ok := ast.Unparen(e).(*ast.CallExpr); ok && c.name(call.Fun) == "(*net/http.Request).Context" {
+		e, want = call.Fun.(*ast.SelectorExpr).X, "net/http.Request"
+	}
+	if v, ok := c.object(e).(*types.Var); ok && typeName(v.Type()) == want {
+		return v
+	}
+	return nil
+}
+
+// ends reports whether ctx may end: it is a parameter, comes from a request, or is made to be cancelled.
+func (c *checker) ends(ctx ast.Expr) bool {
+	v, ok := c.object(ctx).(*types.Var)
+	return !ok || v.Kind() == types.ParamVar || slices.ContainsFunc(c.uses[v], func(use inspector.Cursor) bool {
+		call, ok := assigned(use).(*ast.CallExpr)
+		return ok && ending.MatchString(c.name(call.Fun))
+	})
+}
