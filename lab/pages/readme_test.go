@@ -120,7 +120,7 @@ func TestReadmeWaits(t *testing.T) {
 	}{
 		{"| `NewExponentialBackOff()` | ", backoff.NewExponentialBackOff(backoff.WithJitter(backoff.NoJitter)), limits},
 		{"| `NewLinearBackOff(time.Second)` | ", backoff.NewLinearBackOff(time.Second), "without jitter and without end |"},
-		{"| `NewConstantBackOff(time.Second)` | ", backoff.NewConstantBackOff(time.Second), "likewise |"},
+		{"| `NewConstantBackOff(time.Second)` | ", backoff.NewConstantBackOff(time.Second), "without jitter and without end |"},
 	} {
 		row := test.row
 		for range 3 {
