@@ -110,8 +110,11 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 
 	longest := b.maxInterval()
 	initial := min(b.initial(), longest)
-	interval := min(cmp.Or(b.current, initial), longest)
-	b.current = b.grown(interval, longest)
+	interval := b.current
+	if interval != longest { // once there, it stays there
+		interval = min(cmp.Or(b.current, initial), longest)
+		b.current = b.grown(interval, longest)
+	}
 	if b.Jitter == DecorrelatedJitter { // goes by the last wait instead
 		interval = initial
 		if b.lastWait != 0 {
