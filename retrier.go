@@ -148,7 +148,11 @@ func (r *Retrier) call(ctx context.Context, op func(ctx context.Context) error, 
 
 	var notify Notify
 	if r.Notify != nil {
-		notify = func(err error, wait time.Duration) { r.Notify(ctx, *attempts, err, wait) }
+		attempt := 0 // a count of its own: if notify kept attempts, each call would allocate it
+		notify = func(err error, wait time.Duration) {
+			attempt++
+			r.Notify(ctx, attempt, err, wait)
+		}
 	}
 
 	return RetryNotify(func() error {
