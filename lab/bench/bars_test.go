@@ -250,7 +250,7 @@ func testMemory(t *testing.T) {
 	for round := 0; round < 3 || round < 12 && least[ours] > 1.05*least[cenkaltiV4]; round++ {
 		for _, p := range peers {
 			if best, ok := least[p.name]; ok {
-				least[p.name] = min(best, weigh(*waiters, p, useStack))
+				least[p.name] = min(best, weigh(*waiters, p))
 			}
 		}
 	}

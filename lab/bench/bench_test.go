@@ -20,7 +20,7 @@ func BenchmarkPeers(b *testing.B) {
 		for _, p := range peers {
 			b.Run("peer="+p.name, func(b *testing.B) {
 				for range b.N {
-					b.ReportMetric(weigh(*waiters, p, nothing), "B/call")
+					b.ReportMetric(weigh(*waiters, p), "B/call")
 				}
 				b.ReportMetric(0, "ns/op") // the time is spent on the measurement itself
 			})
