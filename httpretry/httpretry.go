@@ -127,9 +127,11 @@ const (
 // Transport is an [http.RoundTripper] that retries requests. The package comment says which requests it sends
 // again, and when.
 //
-// Use one Transport for all requests, so that its budgets limit what retries add to the load of each
-// service. The zero value is ready to use. A Transport is safe for concurrent use if its functions are. It
-// must not be changed or copied after first use.
+// With Slots, use one Transport for all requests to a service. Without, use one for all requests to
+// whatever service: it has a budget for each host. Made anew for a request, it limits nothing.
+//
+// The zero value is ready to use. A Transport is safe for concurrent use if its functions are. It must not
+// be changed or copied after first use.
 //
 // To send a request without retries, use a client whose Transport is the Base. To turn retries off for all,
 // for example in a test, set MaxRetries to -1; AttemptTimeout and Slots still apply then.
