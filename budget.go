@@ -143,9 +143,9 @@ func (b *Budget) refund() int64 { return int64(max(0, cmp.Or(b.SuccessRefund, De
 // A fresh budget pays for five retries, whoever makes them; see [Budget].
 //
 // A retry is paid for before its wait. The tokens come back if the retry succeeds, or if it has no outcome, for
-// example because the context ends first. (A body of [Attempts] that is left has an outcome.) An empty budget ends the loop without a wait: if you call [Retry] again
-// and again in a loop of your own, wait between the calls. ExampleWithBudget_outerLoop shows it, in
-// example_test.go.
+// example because the context ends first. (A body of [Attempts] that is left has an outcome.) An empty budget ends
+// the loop without a wait: if you call [Retry] again and again in a loop of your own, wait between the calls.
+// ExampleWithBudget_outerLoop shows it, in example_test.go.
 //
 // If b has this budget already, WithBudget returns b: a retry is paid for once. A nil budget panics.
 // [NewTicker] panics on a policy with a budget.

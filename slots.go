@@ -9,7 +9,8 @@ import (
 )
 
 // ErrNoSlot is what the error of a call matches, by [errors.Is], if [Slots] had no slot for it in time. The call
-// was not made.
+// was not made. The error may come immediately: if you call again and again in a loop of your own, wait between the
+// calls.
 var ErrNoSlot = errors.New("no slot for the call")
 
 // Slots limits how many calls to a service are in progress at once in this process, so that calls and their
