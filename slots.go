@@ -36,8 +36,8 @@ var ErrNoSlot = errors.New("no slot for the call")
 // and it works off what has piled up. Four times as many slots do not protect it. If the result is less than one,
 // make one slot, and set a [Budget], since there are too many slots then.
 //
-// If you know only your own traffic, make two to three times as many as calls are usually in progress. That is
-// their rate times their duration, or what InUse returns.
+// If you know only your own traffic, make two to three times as many as calls are usually in progress in the
+// process. That is their rate times their duration, or what InUse returns.
 //
 // If you know both, take the smaller number, but not less than is in progress on a healthy day.
 //

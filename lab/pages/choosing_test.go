@@ -82,7 +82,9 @@ func uploadAll(ctx context.Context, files []string) error {
 
 	for i, file := range files {
 		group.Go(func() error {
-			err := uploads.Do(ctx, func(ctx context.Context) error { return upload(ctx, file) })
+			err := uploads.Do(ctx, func(ctx context.Context) error {
+				return upload(ctx, file) // a bad file: backoff.Permanent(err)
+			})
 			if err == nil {
 				failed.Store(0)
 				return nil
