@@ -185,6 +185,9 @@ func (r *Retrier) policy() BackOff {
 	if r.Policy != nil {
 		b = r.Policy()
 	}
+	if c, ok := b.(*contextBackOff); ok {
+		b = c.BackOff // Do's context takes the place of c's, which would stop the decorators below
+	}
 	if b == nil || r.MaxRetries != 0 { // the caller's policy may have limits of its own
 		b = WithMaxRetries(b, uint64(max(0, cmp.Or(r.MaxRetries, defaultMaxRetries))))
 	}

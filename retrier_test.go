@@ -170,6 +170,25 @@ func TestRetrierPolicy(t *testing.T) {
 	}
 }
 
+// Do's context takes the place of the policy's own, also below the Retrier's limits.
+func TestRetrierPolicyContext(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	own := func() backoff.BackOff { return backoff.WithContext(waits(0, 0, 0), ended) }
+	for _, r := range []backoff.Retrier{
+		{Policy: own},
+		{Policy: own, MaxRetries: 3},
+		{Policy: own, Budget: new(backoff.Budget)},
+		{Policy: own, Retryable: func(error) bool { return true }},
+		{Policy: func() backoff.BackOff {
+			return backoff.WithContext(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3), ended)
+		}, MaxRetries: 5},
+	} {
+		r.Done = func(_ context.Context, attempts int, _ error) { require.Equal(t, 4, attempts) }
+		require.Same(t, errFailed, r.Do(context.Background(), returning(errFailed)))
+	}
+}
+
 func TestRetrierValue(t *testing.T) {
 	r := &backoff.Retrier{Policy: every(0)}
 	ctx := context.Background()

@@ -54,7 +54,8 @@ type Options struct {
 	AttemptTimeout time.Duration
 
 	// Slots limits the calls in progress, those that are sent once too. Nil means no limit. A call that gets
-	// no slot in time ends with codes.ResourceExhausted and matches [backoff.ErrNoSlot].
+	// no slot in time ends with codes.ResourceExhausted and matches [backoff.ErrNoSlot]. In time means that its
+	// deadline leaves it the whole AttemptTimeout, also if it is sent once.
 	Slots *backoff.Slots
 
 	// MaxRetries limits the retries of a call. A negative value means none. Zero means 4, or as many as

@@ -21,6 +21,9 @@ const (
 	discardTime  = 100 * time.Millisecond
 )
 
+// closeTime is how long a Read of a dropped response may go on after its context has ended.
+const closeTime = 10 * time.Second
+
 // An attempt is a request that is sent once. Its context lives until the response has ended and, over HTTP/2,
 // the request's body is closed, which may be later.
 type attempt struct {
@@ -32,6 +35,7 @@ type attempt struct {
 
 	silence   silence
 	connected atomic.Bool // so bytes of the request may have been sent
+	dropped   atomic.Bool // so the response's body is not read any more
 
 	mu      sync.Mutex
 	uploads []*upload // one, or more if net/http sends the request again by itself
@@ -76,9 +80,8 @@ func (a *attempt) send(base http.RoundTripper) error {
 	switch {
 	case err == nil && resp != nil:
 		a.accept(resp)
-	case err == nil && !late: // http.Client says the same
-		err = fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", base)
-		return backoff.Permanent(err)
+	case err == nil && !late:
+		return backoff.Permanent(noResponse(base))
 	}
 
 	if late { // what came can no longer be read
@@ -86,6 +89,11 @@ func (a *attempt) send(base http.RoundTripper) error {
 		return &timeoutError{a.silence.timeout, a.number}
 	}
 	return err
+}
+
+// noResponse returns the error of a base that returns neither a response nor an error. http.Client says the same.
+func noResponse(base http.RoundTripper) error {
+	return fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", base)
 }
 
 // accept makes resp the response of a.
@@ -120,47 +128,59 @@ func (a *attempt) end() {
 
 // discard ends a, within discardTime, whatever the response's body does. It reads what is left of the body, so that
 // its connection can be used again.
+//
+// One goroutine reads and then closes: a body that Base has wrapped need not be safe for both at once. (A pooled gzip
+// reader is not.) Only a Read that goes on for closeTime, although its context has ended, is ended by Close.
 func (a *attempt) discard() {
 	defer a.cancel()
 	if a.response == nil {
 		return
 	}
 	body := a.response.Body
+	a.response = nil
 	limit, stop := context.WithTimeout(a.original.Context(), discardTime)
 	defer stop()
 
-	within(limit, func() { io.CopyN(io.Discard, body, discardBytes) })
-	a.cancel() // before Close, which over HTTP/2 otherwise waits for a Read of the request's body
-	within(limit, func() { body.Close() })
-	a.response = nil
-}
-
-// within calls f, and returns when f does or ctx ends, whichever is first. A panic of f passes through.
-func within(ctx context.Context, f func()) {
-	done := make(chan any, 1)
-	go func() {
-		defer func() { done <- recover() }()
-		f()
-	}()
-
+	var closing atomic.Bool
+	closeOnce := func() {
+		if closing.CompareAndSwap(false, true) {
+			body.Close()
+		}
+	}
+	done := inBackground(func() {
+		io.CopyN(io.Discard, body, discardBytes)
+		a.cancel() // before Close, which over HTTP/2 otherwise waits for a Read of the request's body
+		closeOnce()
+	})
 	select {
 	case bug := <-done:
 		if bug != nil {
 			panic(bug)
 		}
-	case <-ctx.Done():
+	case <-limit.Done():
+		a.dropped.Store(true)
+		time.AfterFunc(closeTime, func() { inBackground(closeOnce) })
 	}
+}
+
+// inBackground calls f, and sends what f panics with, or nil.
+func inBackground(f func()) <-chan any {
+	done := make(chan any, 1)
+	go func() {
+		defer func() { done <- recover() }()
+		f()
+	}()
+	return done
 }
 
 // A body is a response's body. A Read that fails or Close ends its attempt.
 type body struct {
 	io.ReadCloser
 	attempt *attempt
-	closed  atomic.Bool
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	if b.closed.Load() {
+	if b.attempt.dropped.Load() {
 		return 0, http.ErrBodyReadAfterClose // or discard could read it forever
 	}
 	n, err := b.ReadCloser.Read(p)
@@ -171,7 +191,7 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 func (b *body) Close() error {
-	b.closed.Store(true)
+	b.attempt.dropped.Store(true)
 	defer b.attempt.end()
 	return b.ReadCloser.Close()
 }

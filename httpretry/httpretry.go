@@ -156,9 +156,12 @@ type Transport struct {
 
 	// AttemptTimeout limits how long an attempt may make no progress: until the request is written, and from
 	// then until the response's headers are there. Each part of the request's body that is read to be sent is
-	// progress, so a long upload is not cut off. What the operating system buffers, which may be megabytes,
-	// counts as written. Zero means 30 s: a GET whose answer takes 40 s is sent five times and fails. A negative
-	// value means no limit.
+	// progress. Zero means 30 s: a GET whose answer takes 40 s is sent five times and fails. A negative value
+	// means no limit.
+	//
+	// A long upload is not cut off if AttemptTimeout is longer than a few megabytes of it take: so much the
+	// operating system may buffer, which counts as written, and while the buffer drains there is no progress to
+	// see. With 2 s, 8 MB over loopback to a server that read 1 MB/s were cut off; 30 s were enough at 100 KB/s.
 	//
 	// AttemptTimeout limits only the attempts of requests that may be sent again after a timeout; see
 	// Idempotent. A POST without an idempotency key may take as long as its context allows. Its dial is
@@ -337,7 +340,7 @@ func (c *call) run() error {
 	defer t.Slots.Release()
 
 	if !repeatable(c.request) {
-		return c.pass()
+		return backoff.Retry(c.pass, backoff.WithContext(&backoff.StopBackOff{}, ctx))
 	}
 	c.idempotent = t.idempotent(c.request)
 
@@ -351,9 +354,13 @@ func (c *call) run() error {
 // pass leaves a request that cannot be sent again to the base as it is.
 func (c *call) pass() error {
 	c.attempts++
-	resp, err := c.transport.base().RoundTrip(c.request)
-	if err != nil || resp == nil {
+	base := c.transport.base()
+	resp, err := base.RoundTrip(c.request)
+	switch {
+	case err != nil:
 		return err
+	case resp == nil:
+		return noResponse(base)
 	}
 	c.last = &attempt{original: c.request, response: resp, cancel: func() {}}
 	if Retryable(resp, nil) {

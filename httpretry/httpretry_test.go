@@ -480,6 +480,9 @@ func TestRetryAfter(t *testing.T) {
 		{"more than allowed, fraction", http.Header{"Retry-After": {"60.1"}}, nil},
 		{"negative", http.Header{"Retry-After": {"-1.2"}}, []time.Duration{0}},
 		{"no number", http.Header{"Retry-After": {"NaN"}}, []time.Duration{0}},
+		{"infinity", http.Header{"Retry-After": {"infinity"}}, []time.Duration{0}},
+		{"Go's digits", http.Header{"Retry-After": {"1_0"}}, []time.Duration{0}},
+		{"hexadecimal", http.Header{"Retry-After": {"0x1p5"}}, []time.Duration{0}},
 		{"date", http.Header{
 			"Date":        {past.Format(http.TimeFormat)},
 			"Retry-After": {past.Add(40 * time.Second).Format(http.TimeFormat)},

@@ -168,6 +168,9 @@ func retryAfter(header http.Header) time.Duration {
 
 // number returns the duration of which value is the number of units, or 0 if it is none above zero.
 func number(value string, unit time.Duration) time.Duration {
+	if strings.Trim(value, "0123456789.eE+-") != "" {
+		return 0 // ParseFloat knows more than decimal numbers, such as "infinity"
+	}
 	n, _ := strconv.ParseFloat(value, 64) // +Inf if out of range
 	if n > 0 {
 		return time.Duration(min(n*float64(unit), 1<<62))

@@ -289,3 +289,74 @@ func TestInvalidGrant(t *testing.T) {
 		require.Equal(t, want, *sent, text)
 	}
 }
+
+// pooledBody is read until its request's context ends, and for a while longer. Like a pooled reader, it must not be
+// closed meanwhile.
+type pooledBody struct {
+	ctx              context.Context
+	reading          atomic.Bool
+	closed, tooEarly bool
+}
+
+func (b *pooledBody) Read([]byte) (int, error) {
+	b.reading.Store(true)
+	defer b.reading.Store(false)
+	<-b.ctx.Done()
+	time.Sleep(50 * time.Millisecond)
+	return 0, b.ctx.Err()
+}
+
+func (b *pooledBody) Close() error {
+	b.closed, b.tooEarly = true, b.reading.Load()
+	return nil
+}
+
+// A dropped body is not closed while it is read, if the end of its context ends the Read.
+func TestDropReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var bodies []*pooledBody
+		transport, _ := counted(func(req *http.Request) (*http.Response, error) {
+			bodies = append(bodies, &pooledBody{ctx: req.Context()})
+			return &http.Response{StatusCode: 503, Body: bodies[len(bodies)-1]}, nil
+		})
+		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for _, body := range bodies[:len(bodies)-1] { // the last one is the caller's
+			require.True(t, body.closed)
+			require.False(t, body.tooEarly)
+		}
+	})
+}
+
+// A request that cannot be sent again ends as others do: its error matches that of its context, and no response is
+// an error.
+func TestSentOnce(t *testing.T) {
+	boss := errors.New("boss")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	bases := map[string]func(*http.Request) (*http.Response, error){
+		"cancelled":   func(*http.Request) (*http.Response, error) { cancel(boss); return nil, context.Cause(ctx) },
+		"no response": func(*http.Request) (*http.Response, error) { return nil, nil },
+	}
+	for name, want := range map[string][]error{"no response": nil, "cancelled": {boss, context.Canceled}} {
+		transport, sent := counted(bases[name])
+		var done error
+		transport.Done = func(_ *http.Request, attempts int, err error) {
+			require.Equal(t, 1, attempts)
+			done = err
+		}
+		req := newRequest(t, "POST", "http://localhost", "body")
+		req.GetBody = nil
+		if name == "cancelled" {
+			req = req.WithContext(ctx)
+		}
+		_, err := transport.RoundTrip(req)
+		require.Equal(t, 1, *sent)
+		require.Error(t, err, name)
+		require.Equal(t, done, err)
+		for _, target := range want {
+			require.ErrorIs(t, err, target)
+		}
+	}
+}

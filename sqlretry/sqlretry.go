@@ -7,7 +7,8 @@
 //   - SQLite's SQLITE_BUSY and SQLITE_LOCKED, and the extended codes of both, read by the method
 //     Code() int and the text that the errors of modernc.org/sqlite have;
 //   - a connection that could not be made, or that was lost before the COMMIT was sent: what was done on it is
-//     undone. (SQLSTATE 57P01 to 57P03 and class 08, [driver.ErrBadConn], errors of the network);
+//     undone. (SQLSTATE 57P01 to 57P03 and class 08, [driver.ErrBadConn], errors of the network, and the end of a
+//     file if the ROLLBACK fails, too.) If the ROLLBACK succeeds, the connection was not lost;
 //   - an attempt that took longer than [Options.AttemptTimeout] before its COMMIT was sent.
 //
 // Any other error is returned immediately. [Options.Retryable] changes what is repeated, for example for other
@@ -28,6 +29,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -61,7 +63,8 @@ type Options struct {
 	Policy func() backoff.BackOff
 
 	// Retryable reports whether to repeat a transaction after err. Nil means the function [Retryable], which it
-	// can call. It is not called if the COMMIT failed and nobody knows whether the transaction took effect.
+	// can call, and what the ROLLBACK says of the connection. It is not called if the COMMIT failed and nobody
+	// knows whether the transaction took effect.
 	Retryable func(err error) bool
 
 	// Budget pays for the retries. Nil means no budget.
@@ -135,13 +138,16 @@ type transaction struct {
 	options *Options
 	f       func(ctx context.Context, tx *sql.Tx) error
 
-	committing bool // the last attempt has begun its COMMIT
-	timedOut   bool // the last attempt had no time left
+	// Of the last attempt.
+	committing bool  // it has begun its COMMIT
+	timedOut   bool  // it had no time left
+	rolled     bool  // f failed, and then rollback
+	rollback   error // is what the ROLLBACK returned
 }
 
 // attempt runs the transaction once.
 func (t *transaction) attempt(ctx context.Context) error {
-	t.committing = false
+	t.committing, t.rolled = false, false
 	err := t.run(ctx)
 	t.timedOut = ctx.Err() != nil
 	return err
@@ -152,10 +158,11 @@ func (t *transaction) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // also if f panics; without effect after Commit
+	defer tx.Rollback() // if f panics; without effect after Rollback and Commit
 
 	err = t.f(ctx, tx)
 	if err != nil {
+		t.rolled, t.rollback = true, tx.Rollback()
 		return err
 	}
 	if err := ctx.Err(); err != nil { // Commit would not be sent, and not say so
@@ -174,12 +181,31 @@ func (t *transaction) retryable(err error) bool {
 	case t.options.Retryable != nil:
 		return t.options.Retryable(err)
 	}
-	return Retryable(err) || t.timedOut
+	return rolledBack(err) || t.connectionLost(err) || t.timedOut
 }
+
+// connectionLost reports whether the connection was lost: err may say so, and what the ROLLBACK returned.
+func (t *transaction) connectionLost(err error) bool {
+	switch {
+	case t.rolled && (t.rollback == nil || inUse(t.rollback)):
+		return false
+	case t.rolled && !errors.Is(t.rollback, sql.ErrTxDone):
+		return connectionLost(err) || endOfFile(err)
+	}
+	return connectionLost(err)
+}
+
+// inUse reports whether err is pgx's for a statement on a connection whose rows are still read. That is a mistake of
+// the program, and the same the next time. From Exec it is a driver.ErrBadConn.
+func inUse(err error) bool { return strings.HasSuffix(err.Error(), "conn busy") }
+
+// endOfFile reports whether err is what pgx returns from a query whose connection is lost. It may also come from
+// what else the program reads.
+func endOfFile(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // Retryable is the rule that decides whether to repeat a transaction that failed with err before its COMMIT was
 // sent. The package comment says what it is. It looks for such an error in all that err wraps. It does not know
-// of attempts that took too long.
+// of attempts that took too long, nor what a ROLLBACK returned.
 func Retryable(err error) bool { return rolledBack(err) || connectionLost(err) }
 
 // rolledBack reports whether err says that the database has rolled a transaction back, or will not go on with
@@ -241,7 +267,7 @@ func connectionLost(err error) bool {
 	// pgx's errors of a connection that it finds closed have this method.
 	var unsent interface{ SafeToRetry() bool }
 	if errors.As(err, &unsent) && unsent.SafeToRetry() {
-		return true
+		return !inUse(err)
 	}
 
 	var state interface{ SQLState() string }

@@ -42,6 +42,7 @@ type database struct {
 	during   func()           // what happens during Commit; nil means nothing
 	commit   error            // what Commit returns
 	rollback bool             // instead of the Commit
+	undo     error            // what Rollback returns
 }
 
 func (d *database) Driver() driver.Driver                        { return nil }
@@ -77,7 +78,7 @@ func (c *conn) ExecContext(_ context.Context, query string, _ []driver.NamedValu
 
 func (c *conn) Rollback() error {
 	c.pending = nil
-	return nil
+	return c.undo
 }
 
 func (c *conn) Commit() error {
@@ -332,4 +333,47 @@ func TestCommitContext(t *testing.T) {
 		require.Equal(t, 1, calls)
 		require.Equal(t, rollback, len(d.done) == 0)
 	}
+}
+
+// What f returns may or may not mean that the connection is lost. The ROLLBACK tells.
+func TestRollbackTells(t *testing.T) {
+	closed := errors.New("conn closed")
+	dial := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED} // of another service, if the connection is there
+	for _, test := range []struct {
+		name      string
+		err, undo error
+		want      int
+	}{
+		{"lost in a statement", driver.ErrBadConn, closed, 4},
+		{"lost in a query", fmt.Errorf("query: %w", io.ErrUnexpectedEOF), closed, 4},
+		{"lost in a query, lib/pq", io.EOF, driver.ErrBadConn, 4},
+		{"in use", driver.ErrBadConn, nil, 1},
+		{"in use, rows too", driver.ErrBadConn, errors.New("failed to deallocate: conn busy"), 1},
+		{"end of another file", io.ErrUnexpectedEOF, nil, 1},
+		{"another service", dial, nil, 1},
+		{"not enough money, and lost", errors.New("not enough money"), closed, 1},
+		{"permanent, and lost", backoff.Permanent(io.ErrUnexpectedEOF), closed, 1},
+		{"serialization failure", stateError("40001"), nil, 4},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			calls := 0
+			err := sqlretry.Do(t.Context(), open(t, &database{undo: test.undo}), sqlretry.Options{Policy: threeRetries},
+				func(context.Context, *sql.Tx) error {
+					calls++
+					return test.err
+				})
+			require.Error(t, err)
+			require.Equal(t, test.want, calls)
+		})
+	}
+
+	calls := 0
+	err := sqlretry.Do(t.Context(), open(t, &database{}), sqlretry.Options{Policy: threeRetries},
+		func(_ context.Context, tx *sql.Tx) error { // that has ended the transaction
+			calls++
+			require.NoError(t, tx.Rollback())
+			return io.ErrUnexpectedEOF
+		})
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.Equal(t, 1, calls)
 }

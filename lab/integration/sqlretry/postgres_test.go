@@ -7,6 +7,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -238,10 +239,11 @@ func TestPostgres(t *testing.T) {
 // it is not repeated, whatever Options.Retryable says.
 func testConnectionLost(t *testing.T, config *pgx.ConnConfig) {
 	var cut atomic.Bool // the connection that the next COMMIT is sent on, once that has been answered
+	var end atomic.Bool // the connection that is read next
 	cutting := config.Copy()
 	cutting.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := config.DialFunc(ctx, network, address)
-		return cutConn{conn, &cut, new(atomic.Bool)}, err
+		return cutConn{conn, &cut, &end, new(atomic.Bool)}, err
 	}
 	for _, test := range []struct {
 		name        string
@@ -251,6 +253,18 @@ func testConnectionLost(t *testing.T, config *pgx.ConnConfig) {
 	}{
 		{"before a statement", false, 2, 1, func(tx *sql.Tx, admin *sql.DB) error {
 			return errors.Join(terminate(tx, admin), enter(tx, 1, 2))
+		}},
+		{"in a query", false, 2, 1, func(tx *sql.Tx, _ *sql.DB) error {
+			end.Store(true)
+			return tx.QueryRow("SELECT 1").Scan(new(int))
+		}},
+		{"not lost, but in use", false, 1, 0, func(tx *sql.Tx, _ *sql.DB) error {
+			rows, err := tx.Query("SELECT generate_series(1, 10)")
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			return enter(tx, 1, 2)
 		}},
 		{"before Commit", true, 1, 0, terminate},
 		{"during Commit", true, 1, 0, func(tx *sql.Tx, _ *sql.DB) error {
@@ -272,10 +286,11 @@ func testConnectionLost(t *testing.T, config *pgx.ConnConfig) {
 				"CREATE CONSTRAINT TRIGGER die AFTER INSERT ON fatal DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION die()")
 			db := openDB(t, cutting)
 			calls := 0
-			err := sqlretry.Do(t.Context(), db, sqlretry.Options{
-				Policy:    zeroWaits,
-				Retryable: func(err error) bool { return test.retryable || sqlretry.Retryable(err) },
-			}, func(_ context.Context, tx *sql.Tx) error {
+			options := sqlretry.Options{Policy: zeroWaits}
+			if test.retryable {
+				options.Retryable = func(error) bool { return true }
+			}
+			err := sqlretry.Do(t.Context(), db, options, func(_ context.Context, tx *sql.Tx) error {
 				calls++
 				if err := enter(tx, 1, 1); err != nil || calls > 1 {
 					return err
@@ -304,11 +319,11 @@ func terminate(tx *sql.Tx, admin *sql.DB) error {
 	return err
 }
 
-// cutConn is a connection that swallows the answer to a COMMIT, and closes. It does so where the answer
-// is read: after a write that takes 15 ms, pgx reads in a goroutine of its own.
+// cutConn is a connection that swallows the answer to a COMMIT, and closes, or that ends. It does so where the
+// answer is read: after a write that takes 15 ms, pgx reads in a goroutine of its own.
 type cutConn struct {
 	net.Conn
-	cut, committing *atomic.Bool
+	cut, end, committing *atomic.Bool
 }
 
 func (c cutConn) Write(p []byte) (int, error) {
@@ -319,6 +334,10 @@ func (c cutConn) Write(p []byte) (int, error) {
 }
 
 func (c cutConn) Read(p []byte) (int, error) {
+	if c.end.CompareAndSwap(true, false) {
+		c.Close()
+		return 0, io.EOF
+	}
 	n, err := c.Conn.Read(p)
 	if c.committing.CompareAndSwap(true, false) {
 		c.Close()
