@@ -149,8 +149,11 @@ type call struct {
 
 // once sends a call that must not be repeated.
 func (c *call) once(opts []grpc.CallOption) error {
-	err := c.options.Slots.Acquire(c.ctx, c.options.AttemptTimeout)
-	if err != nil {
+	if c.ctx.Err() != nil {
+		err := backoff.Retry(c.ctx.Err, backoff.WithContext(&backoff.StopBackOff{}, c.ctx)) // it adds the cause
+		return c.result(err)
+	}
+	if err := c.options.Slots.Acquire(c.ctx, c.options.AttemptTimeout); err != nil {
 		return c.result(err)
 	}
 	defer c.options.Slots.Release()

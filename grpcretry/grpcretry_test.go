@@ -2,6 +2,7 @@ package grpcretry_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -482,6 +483,26 @@ func TestSlots(t *testing.T) {
 		require.EqualValues(t, 1, server.calls.Load())
 		slots.Release()
 		require.Zero(t, slots.InUse())
+	}
+}
+
+// A call whose context has ended is not made.
+func TestContextEnded(t *testing.T) {
+	boss := errors.New("boss")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(boss)
+	for _, repeated := range []bool{true, false} {
+		attempts := -1
+		server := &script{answer: always(nil)}
+		client := server.dial(t, grpcretry.Options{
+			Idempotent: func(string) bool { return repeated },
+			Done:       func(_ context.Context, _ string, n int, _ error) { attempts = n },
+		})
+		_, err := client.Check(ctx, new(healthpb.HealthCheckRequest))
+		require.Equal(t, codes.Canceled, status.Code(err))
+		require.ErrorIs(t, err, boss)
+		require.Zero(t, attempts)
+		require.Zero(t, server.calls.Load())
 	}
 }
 
