@@ -357,7 +357,7 @@ func TestRollbackTells(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			calls := 0
-			err := sqlretry.Do(t.Context(), open(t, &database{undo: test.undo}), sqlretry.Options{Policy: threeRetries},
+			err := sqlretry.Do(context.Background(), open(t, &database{undo: test.undo}), sqlretry.Options{Policy: threeRetries},
 				func(context.Context, *sql.Tx) error {
 					calls++
 					return test.err
@@ -368,7 +368,7 @@ func TestRollbackTells(t *testing.T) {
 	}
 
 	calls := 0
-	err := sqlretry.Do(t.Context(), open(t, &database{}), sqlretry.Options{Policy: threeRetries},
+	err := sqlretry.Do(context.Background(), open(t, &database{}), sqlretry.Options{Policy: threeRetries},
 		func(_ context.Context, tx *sql.Tx) error { // that has ended the transaction
 			calls++
 			require.NoError(t, tx.Rollback())
