@@ -28,22 +28,37 @@ import (
 )
 
 // pipes is a listener whose connections are pipes in memory, which a synctest bubble can wait for.
-type pipes chan net.Conn
-
-func (p pipes) Accept() (net.Conn, error) {
-	if conn, ok := <-p; ok {
-		return conn, nil
-	}
-	return nil, net.ErrClosed
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
 }
 
-func (p pipes) Close() error   { return nil }
+func newPipes() pipes { return pipes{make(chan net.Conn), make(chan struct{})} }
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error {
+	close(p.closed)
+	return nil
+}
+
 func (p pipes) Addr() net.Addr { return new(net.UnixAddr) }
 
 func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 	client, server := net.Pipe()
-	p <- server
-	return client, nil
+	select {
+	case p.conns <- server:
+		return client, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
 }
 
 // only returns the protocols of a side that has HTTP/1 or HTTP/2 alone, without TLS.
@@ -62,14 +77,13 @@ func bubble(t *testing.T, transport *httpretry.Transport, handler http.HandlerFu
 // bubbleOver is bubble over HTTP/1 or HTTP/2.
 func bubbleOver(t *testing.T, major int, transport *httpretry.Transport, handler http.HandlerFunc, f func(t *testing.T, client *http.Client)) {
 	synctest.Test(t, func(t *testing.T) {
-		listener := make(pipes)
+		listener := newPipes()
 		server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0), Protocols: only(major)}
 		go server.Serve(listener)
 		transport.Base = &http.Transport{DialContext: listener.dial, Protocols: only(major)}
 		client := &http.Client{Transport: transport}
 		f(t, client)
 		client.CloseIdleConnections()
-		close(listener)
 		server.Close()
 		time.Sleep(time.Second) // until the server's connections have ended
 	})

@@ -21,28 +21,37 @@ import (
 
 // pipes is a listener whose connections are pipes in memory. A synctest bubble can wait for those, and so
 // its time goes on.
-type pipes chan net.Conn
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func newPipes() pipes { return pipes{make(chan net.Conn), make(chan struct{})} }
 
 func (p pipes) Accept() (net.Conn, error) {
-	conn, ok := <-p
-	if !ok {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
 		return nil, net.ErrClosed
 	}
-	return conn, nil
 }
 
 func (p pipes) Close() error {
+	close(p.closed)
 	return nil
 }
 
-func (p pipes) Addr() net.Addr {
-	return new(net.UnixAddr)
-}
+func (p pipes) Addr() net.Addr { return new(net.UnixAddr) }
 
 func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 	client, server := net.Pipe()
-	p <- server
-	return client, nil
+	select {
+	case p.conns <- server:
+		return client, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
 }
 
 // bubble calls f with a demo whose network and time are simulated, and whose handler is wrapped by wrap.
@@ -51,7 +60,7 @@ func bubble(t *testing.T, stdout io.Writer, wrap func(http.Handler) http.Handler
 	synctest.Test(t, func(t *testing.T) {
 		handler := newServer()
 		server := &http.Server{Handler: wrap(handler), ErrorLog: log.New(io.Discard, "", 0)}
-		listener := make(pipes)
+		listener := newPipes()
 		go func() { _ = server.Serve(listener) }()
 
 		d := newDemo("http://localhost", handler, stdout)
@@ -60,7 +69,6 @@ func bubble(t *testing.T, stdout io.Writer, wrap func(http.Handler) http.Handler
 
 		defer func() {
 			transport.CloseIdleConnections()
-			close(listener)
 			_ = server.Close()
 			time.Sleep(time.Second) // until the server's connections have ended
 		}()

@@ -291,7 +291,7 @@ type received struct {
 type wordKey struct{}
 
 func newCaseServer(c httpCase) *caseServer {
-	s := &caseServer{words: strings.Fields(c.server), reply: c.reply, listener: make(caseListener)}
+	s := &caseServer{words: strings.Fields(c.server), reply: c.reply, listener: newCaseListener()}
 	s.base = &http.Transport{DialContext: s.dial, DisableKeepAlives: true}
 	s.server = &http.Server{ErrorLog: log.New(io.Discard, "", 0)}
 	s.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -319,10 +319,7 @@ func (s *caseServer) locked(f func()) {
 }
 
 // stop ends the server. What is left behind then fails the test.
-func (s *caseServer) stop() {
-	close(s.listener)
-	s.server.Close()
-}
+func (s *caseServer) stop() { s.server.Close() }
 
 // RoundTrip sends an attempt, with its word in the context for dial and in the header for the server.
 func (s *caseServer) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -348,8 +345,12 @@ func (s *caseServer) dial(ctx context.Context, network, _ string) (net.Conn, err
 	}
 
 	client, server := net.Pipe()
-	s.listener <- server
-	return client, nil
+	select {
+	case s.listener.conns <- server:
+		return client, nil
+	case <-s.listener.closed:
+		return nil, net.ErrClosed
+	}
 }
 
 func (s *caseServer) answer(w http.ResponseWriter, r *http.Request) {
@@ -398,16 +399,27 @@ func drip(w http.ResponseWriter, r *http.Request) {
 }
 
 // A caseListener is a listener whose connections are pipes in memory.
-type caseListener chan net.Conn
-
-func (l caseListener) Accept() (net.Conn, error) {
-	if conn, ok := <-l; ok {
-		return conn, nil
-	}
-	return nil, net.ErrClosed
+type caseListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
 }
 
-func (l caseListener) Close() error   { return nil }
+func newCaseListener() caseListener { return caseListener{make(chan net.Conn), make(chan struct{})} }
+
+func (l caseListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l caseListener) Close() error {
+	close(l.closed)
+	return nil
+}
+
 func (l caseListener) Addr() net.Addr { return new(net.UnixAddr) }
 
 // A caseBase is a Base as a function.

@@ -191,22 +191,37 @@ func (a *api) stream(w http.ResponseWriter, part string) {
 }
 
 // A memory is a listener whose connections are pipes in memory.
-type memory chan net.Conn
-
-func (m memory) Accept() (net.Conn, error) {
-	if conn, ok := <-m; ok {
-		return conn, nil
-	}
-	return nil, net.ErrClosed
+type memory struct {
+	conns  chan net.Conn
+	closed chan struct{}
 }
 
-func (m memory) Close() error   { return nil }
+func newMemory() memory { return memory{make(chan net.Conn), make(chan struct{})} }
+
+func (m memory) Accept() (net.Conn, error) {
+	select {
+	case conn := <-m.conns:
+		return conn, nil
+	case <-m.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (m memory) Close() error {
+	close(m.closed)
+	return nil
+}
+
 func (m memory) Addr() net.Addr { return new(net.UnixAddr) }
 
 func (m memory) dial(context.Context, string, string) (net.Conn, error) {
 	client, server := net.Pipe()
-	m <- server
-	return client, nil
+	select {
+	case m.conns <- server:
+		return client, nil
+	case <-m.closed:
+		return nil, net.ErrClosed
+	}
 }
 
 // serve calls f in simulated time, with a client of the API over HTTP/1 or HTTP/2.
@@ -215,7 +230,7 @@ func serve(t *testing.T, major int, a *api, transport *httpretry.Transport, f fu
 		protocols := new(http.Protocols)
 		protocols.SetHTTP1(major == 1)
 		protocols.SetUnencryptedHTTP2(major == 2)
-		listener := make(memory)
+		listener := newMemory()
 		server := &http.Server{Handler: a, Protocols: protocols}
 		go server.Serve(listener)
 
@@ -224,7 +239,6 @@ func serve(t *testing.T, major int, a *api, transport *httpretry.Transport, f fu
 		f(t, client)
 
 		client.CloseIdleConnections()
-		close(listener)
 		server.Close()
 		time.Sleep(time.Second) // until the server's connections have ended
 	})
