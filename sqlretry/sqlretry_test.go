@@ -246,6 +246,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// The transaction has ended before the panic goes on.
 func TestPanic(t *testing.T) {
 	d := new(database)
 	db := open(t, d)
@@ -255,6 +256,7 @@ func TestPanic(t *testing.T) {
 			panic("bug")
 		})
 	})
+	require.Zero(t, db.Stats().InUse)
 	require.NoError(t, sqlretry.Do(context.Background(), db, sqlretry.Options{}, enter))
 	require.Len(t, d.done, 1)
 }
