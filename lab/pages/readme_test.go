@@ -107,9 +107,9 @@ func TestReadmeFetchUser(t *testing.T) {
 	}
 }
 
-// The README shows the first waits of each policy.
-func TestReadmeWaits(t *testing.T) {
-	readme := read(t, "README.md")
+// The page about policies shows the first waits of each.
+func TestPolicyWaits(t *testing.T) {
+	page := read(t, "docs/extending.md")
 	defaults := backoff.NewExponentialBackOff()
 	limits := fmt.Sprintf("up to %.0f s, each ± %.0f %%, for %.0f minutes in all |",
 		defaults.MaxInterval.Seconds(), 100*defaults.RandomizationFactor, defaults.MaxElapsedTime.Minutes())
@@ -126,13 +126,13 @@ func TestReadmeWaits(t *testing.T) {
 		for range 3 {
 			row += fmt.Sprintf("%.2g s, ", test.policy.NextBackOff().Seconds())
 		}
-		require.Contains(t, readme, row+"… "+test.limits)
+		require.Contains(t, page, row+"… "+test.limits)
 	}
 }
 
-// The README names each decorator.
-func TestReadmeDecorators(t *testing.T) {
-	readme := read(t, "README.md")
+// It names each decorator.
+func TestPolicyDecorators(t *testing.T) {
+	page := read(t, "docs/extending.md")
 	names, err := filepath.Glob("../../*.go")
 	require.NoError(t, err)
 	found := 0
@@ -145,7 +145,7 @@ func TestReadmeDecorators(t *testing.T) {
 				continue
 			}
 			found++
-			require.Regexp(t, `\b`+d.Name.Name+`\b`, readme)
+			require.Regexp(t, `\b`+d.Name.Name+`\b`, page)
 		}
 	}
 	require.NotZero(t, found)
