@@ -513,20 +513,7 @@ func status(code int, retryAfter string) *http.Response {
 func TestChoosingRateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := limited.Transport.(*httpretry.Transport)
-		var mu sync.Mutex
-		second, inSecond := time.Time{}, 0
-		transport.Base = baseFunc(func(*http.Request) (*http.Response, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if time.Since(second) >= time.Second {
-				second, inSecond = time.Now(), 0
-			}
-			inSecond++
-			if inSecond > 10 {
-				return status(429, "1"), nil
-			}
-			return status(200, ""), nil
-		})
+		transport.Base = tenASecond(0)
 		var good atomic.Int64
 		var group sync.WaitGroup
 		for range 30 {
@@ -561,6 +548,82 @@ func TestChoosingRateLimit(t *testing.T) {
 		}
 		require.InDelta(t, 2*time.Second, total/1000, float64(200*time.Millisecond))
 	})
+}
+
+// Of 200 requests at once to an API of ten a second, the default retries lose few with ten slots and most with
+// 150, and ten retries lose hardly any.
+func TestChoosingRateLimitSlots(t *testing.T) {
+	tests := []struct {
+		slots, retries int     // zero retries: the default
+		least, most    float64 // share lost, in 20 runs
+	}{
+		{10, 0, 0, 0.1},
+		{150, 0, 0.5, 0.7},
+		{10, 10, 0, 0.01},
+		{150, 10, 0, 0.01},
+	}
+	const runs = 20
+	for _, test := range tests {
+		for _, takes := range []time.Duration{20 * time.Millisecond, time.Second} {
+			var lost int64
+			for range runs {
+				synctest.Test(t, func(t *testing.T) {
+					lost += lostGets(&http.Client{Transport: &httpretry.Transport{
+						Base:       tenASecond(takes),
+						Slots:      backoff.NewSlots(test.slots),
+						MaxRetries: test.retries,
+					}}, 200)
+				})
+			}
+			share := float64(lost) / runs / 200
+			t.Logf("%d slots, MaxRetries %d, %v: %.2f %% lost", test.slots, test.retries, takes, 100*share)
+			require.GreaterOrEqual(t, share, test.least)
+			require.LessOrEqual(t, share, test.most)
+		}
+	}
+}
+
+// lostGets makes n requests at once, and returns how many ended with an error or another status than 200.
+func lostGets(client *http.Client, n int) int64 {
+	var lost atomic.Int64
+	var group sync.WaitGroup
+	for range n {
+		group.Go(func() {
+			resp, err := client.Get("http://localhost")
+			if err != nil {
+				lost.Add(1)
+				return
+			}
+			resp.Body.Close()
+			if resp.StatusCode != 200 {
+				lost.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	return lost.Load()
+}
+
+// tenASecond is an API that answers ten requests in each second after takes, and others immediately with a 429.
+func tenASecond(takes time.Duration) baseFunc {
+	var mu sync.Mutex
+	var second time.Time
+	inSecond := 0
+	return func(*http.Request) (*http.Response, error) {
+		mu.Lock()
+		if time.Since(second) >= time.Second {
+			second, inSecond = time.Now(), 0
+		}
+		inSecond++
+		refused := inSecond > 10
+		mu.Unlock()
+
+		if refused {
+			return status(429, "1"), nil
+		}
+		time.Sleep(takes)
+		return status(200, ""), nil
+	}
 }
 
 // A POST is repeated after what the page says, and no attempt is cut off.
