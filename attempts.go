@@ -32,14 +32,12 @@ func (unset) Error() string { return "backoff: the body of a range over Attempts
 //
 // The body must set the variable whose address it passed. If it declares a variable of its own, as in
 // "u, err := fetch(…)", the loop panics after the first pass rather than take the attempt for a success. Set it with
-// "=", and not from its old value: in the first pass *err holds a placeholder until the body sets it, which
-// errors.Join(err, e) would keep.
+// "=", and not from its old value: in the first pass *err holds a placeholder until the body sets it, an error whose
+// text says that err has not been set.
 //
-// The body may leave the loop at any time, by break, return or panic. *err stays as the body left it, and
-// counts as the outcome of that attempt. So to give up, set err = backoff.Permanent(err) and let the pass end:
-// "return backoff.Permanent(err)" returns the mark as well. If the body leaves the first pass before it has set
-// *err, that gets its former value back. But "return err" has then copied the placeholder, unless err is a named
-// result, as above.
+// The body may leave the loop at any time, by break, return or panic. *err stays as the body left it: the
+// placeholder, if the body leaves the first pass before it has set *err. So to give up, set
+// err = backoff.Permanent(err) and let the pass end: "return backoff.Permanent(err)" returns the mark as well.
 //
 // A defer in the body runs when the function returns, not when the pass ends.
 //
@@ -55,36 +53,24 @@ func attempts(b BackOff, err *error, yield func(int) bool) {
 	}
 	b = orDefault(b)
 	b.Reset()
-	former := *err
 	*err = unset{}
-	var l loop
+
+	l := loop{policy: b}
 	defer l.end()
-	inBody := true
-	defer func() {
-		if *err == error(unset{}) {
-			*err = former
-		} else if inBody { // the body has left the loop, which counts as an attempt
-			l.start(b)
-			observe(b, *err)
-		}
-	}()
 	for n := 1; yield(n); n++ {
-		inBody = false
 		switch {
 		case *err == error(unset{}):
 			panic("backoff: the body of a range over Attempts has not set err; does it declare its own err?")
 		case *err == nil:
-			observe(b, nil)
 			return
 		case n == 1:
-			l.start(b)
+			l.ctx = contextOf(b)
 		}
-		observe(b, *err)
+
 		final := l.next(*err)
 		if final != nil {
 			*err = final
 			return
 		}
-		inBody = true
 	}
 }

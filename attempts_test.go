@@ -1,7 +1,6 @@
 package backoff_test
 
 import (
-	"fmt"
 	"io"
 	"runtime"
 	"testing"
@@ -65,101 +64,83 @@ func TestAttemptsLeave(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for outcome, tokens := range map[error]int{
-				nil:       6, // a success at the first attempt
-				errFailed: 5,
-			} {
-				l := &listener{BackOff: waits(1, 1)}
-				budget := &backoff.Budget{Capacity: 10}
-				require.True(t, budget.Withdraw())
-				require.Equal(t, outcome, leave(backoff.WithBudget(l, budget), outcome))
-				require.Equal(t, []string{fmt.Sprint(outcome)}, l.log, "the policy is not asked")
-				require.Equal(t, tokens, budget.Tokens())
+			for _, outcome := range []error{nil, errFailed} {
+				policy := waits(1, 1)
+				require.Equal(t, outcome, leave(policy, outcome))
+				require.Zero(t, policy.next, "the policy is not asked")
 			}
 		})
 	}
 }
 
-// Leaving a later pass with success gives the budget back what the retry cost.
-func TestAttemptsLeaveLater(t *testing.T) {
-	budget := &backoff.Budget{Capacity: 25}
-	l := &listener{BackOff: &backoff.ZeroBackOff{}}
-	var err error
-	for attempt := range backoff.Attempts(backoff.WithBudget(l, budget), &err) {
-		if attempt == 2 {
-			err = nil
-			break
-		}
-		err = errFailed
-	}
-	require.NoError(t, err)
-	require.Equal(t, []string{"failed", "asked", "<nil>"}, l.log)
-	require.Equal(t, 25, budget.Tokens())
-}
-
-// A body that leaves the first pass before it sets err finds the former value restored, and there was
-// no attempt.
-func TestAttemptsRestored(t *testing.T) {
+// A body that leaves the first pass before it sets err leaves an error, not a success.
+func TestAttemptsNotSet(t *testing.T) {
+	const text = "backoff: the body of a range over Attempts has not set err"
 	for _, former := range []error{nil, io.EOF} {
-		l := &listener{BackOff: &backoff.ZeroBackOff{}}
 		err := former
-		for range backoff.Attempts(l, &err) {
-			require.EqualError(t, err, "backoff: the body of a range over Attempts has not set err")
+		for range backoff.Attempts(waits(0), &err) {
+			require.EqualError(t, err, text)
 			break
 		}
-		require.Equal(t, former, err)
+		require.EqualError(t, err, text)
 
+		err = former
 		require.PanicsWithValue(t, "boom", func() {
-			for range backoff.Attempts(l, &err) {
+			for range backoff.Attempts(waits(0), &err) {
 				panic("boom")
 			}
 		})
-		require.Equal(t, former, err)
-		require.Empty(t, l.log)
+		require.EqualError(t, err, text)
+
+		returned := func() (err error) {
+			for range backoff.Attempts(waits(0), &err) {
+				return err
+			}
+			return nil
+		}
+		require.EqualError(t, returned(), text)
 	}
 }
 
 // In later passes err is the last attempt's error until the body sets it. A body that does not set
 // it has failed in the same way again.
 func TestAttemptsLastError(t *testing.T) {
-	l := &listener{BackOff: waits(0, 0)}
+	policy := waits(0, 0)
 	var err error
-	for attempt := range backoff.Attempts(l, &err) {
+	for attempt := range backoff.Attempts(policy, &err) {
 		if attempt == 1 {
 			err = errFailed
 		}
 		require.Same(t, errFailed, err)
 	}
 	require.Same(t, errFailed, err)
-	require.Equal(t, []string{"failed", "asked", "failed", "asked", "failed", "asked"}, l.log)
+	require.Equal(t, 2, policy.next)
 
-	l = &listener{BackOff: waits(0, 0)}
-	for attempt := range backoff.Attempts(l, &err) {
+	policy = waits(0, 0)
+	for attempt := range backoff.Attempts(policy, &err) {
 		if attempt == 2 {
 			break
 		}
 		err = io.EOF
 	}
 	require.Same(t, io.EOF, err)
-	require.Equal(t, []string{"EOF", "asked", "EOF"}, l.log)
+	require.Equal(t, 1, policy.next)
 }
 
 // A body that declares an err of its own must not pass for a success.
 func TestAttemptsShadowed(t *testing.T) {
 	for _, former := range []error{nil, io.EOF} {
-		l := &listener{BackOff: &backoff.ZeroBackOff{}}
 		err := former
 		passes := 0
 		require.PanicsWithValue(t, "backoff: the body of a range over Attempts has not set err; does it declare its own err?", func() {
-			for range backoff.Attempts(l, &err) {
+			for range backoff.Attempts(&backoff.ZeroBackOff{}, &err) {
 				passes++
 				_, err := io.WriteString(io.Discard, "")
 				_ = err
 			}
 		})
 		require.Equal(t, 1, passes)
-		require.Equal(t, former, err)
-		require.Empty(t, l.log)
+		require.Error(t, err)
 	}
 }
 

@@ -1,8 +1,9 @@
-// Package backoff calls operations that may fail again, with growing waits between the attempts.
+// Package backoff calls an operation again when it fails, and waits longer before each new attempt.
 //
 //	var users = backoff.Retrier{ // one for each service, shared by all calls to it
 //		AttemptTimeout: 2 * time.Second,
-//		Slots:          backoff.NewSlots(20), // calls in progress, in this process
+//		Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s
+//		Budget:         new(backoff.Budget),
 //	}
 //
 //	err := users.Do(ctx, func(ctx context.Context) error {
@@ -15,35 +16,29 @@
 //
 // The package is a drop-in replacement for github.com/cenkalti/backoff/v4.
 //
-// # Which call to use
+// # Services
 //
 // A [Retrier] is for calls to a service: [Retrier.Do], or [DoWithData] for a function that returns a value. It
-// puts together, in the right order, what the rest of the package offers in parts.
+// puts the parts together in the right order: the timeout of an attempt, the [Slots] that limit the calls in
+// progress, the waits, the number of retries, and the [Budget] that pays for them. It keeps retries from making an
+// outage worse: [Slots] says how many to make.
 //
-// The other loops take a policy, which you make for each call:
+// # Policies and loops
+//
+// Below it are policies, decorators and loops, for everything else:
 //
 //	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
 //
 //	err := backoff.Retry(operation, backoff.WithContext(policy, ctx))
 //
-// These are the loops:
+// A policy says how long to wait: [ExponentialBackOff], [LinearBackOff], [ConstantBackOff], [ZeroBackOff] and
+// [StopBackOff] are those of this package. A decorator wraps a policy and adds a limit: [WithContext] or
+// [WithMaxRetries], in any order. A loop makes the attempts:
 //
 //   - [Retry] calls a function until it succeeds; [RetryWithData] also returns the function's value.
 //   - [RetryNotify] and [RetryNotifyWithData] call another function before each wait, to log it.
 //   - [Attempts] is the same loop as a range statement.
 //   - [NewTicker] sends a tick for each attempt on a channel, for select loops.
-//
-// A policy says how long to wait: [ExponentialBackOff], [LinearBackOff], [ConstantBackOff], [ZeroBackOff] and
-// [StopBackOff] are the ones of this package.
-//
-// A decorator wraps a policy and adds a limit: [WithContext], [WithMaxRetries], [WithRetryIf] or [WithBudget].
-// Their order does not matter (but of several contexts, the outermost counts). [WithStopCause] gives a name to the limits that it wraps.
-//
-// # Do not make an outage worse
-//
-// Set AttemptTimeout, and limit the calls in progress with [Slots]: then retries cannot keep an overloaded
-// service down. Where somebody waits for the result, set a [Budget] besides. Work that can wait needs a policy
-// without a limit of time, NewExponentialBackOff(WithMaxElapsedTime(0)), and no budget.
 //
 // Retry in one layer only: three layers that each make three retries turn one request into 64. Mark what will
 // fail again with [Permanent]. Retry only what may be done twice.
@@ -58,9 +53,10 @@
 //
 // # Errors
 //
-// A loop that gives up returns the error of the last attempt. If a context, a budget or a limit with a name
-// ended the loop, the error matches that too, by [errors.Is]; see [Retry]. [Permanent] marks an error that
-// must not be retried. [RetryAfter] makes an error ask for a minimum wait.
+// A loop that gives up returns the error of the last attempt. If a context ended the loop, the error matches that
+// too, by [errors.Is]; see [Retry]. The error of [Retrier.Do] also tells whether no retries were left, the budget
+// was empty, or there was no slot. [Permanent] marks an error that must not be retried. [RetryAfter] makes an error
+// ask for a minimum wait.
 //
 // # Concurrency
 //
@@ -71,15 +67,12 @@
 //
 // # Writing a policy or a decorator
 //
-// A policy implements NextBackOff and Reset. To learn how each attempt ended, it also implements
-// [BackOffObserver].
-//
-// A decorator embeds a BackOff and has a method that returns it:
+// A policy implements NextBackOff and Reset. A decorator embeds a BackOff and has a method that returns it:
 //
 //	func (b myDecorator) Unwrap() BackOff { return b.BackOff }
 //
-// Through this method a loop finds the contexts, budgets and observers further in. A decorator without it
-// works, but hides them; the page docs/extending.md says what is lost.
+// Through this method a loop finds the contexts further in. A decorator without it works, but around
+// [WithContext] it hides the context: the loop then notices a cancellation only after the wait.
 package backoff
 
 import (

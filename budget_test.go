@@ -1,3 +1,5 @@
+//go:build go1.25
+
 package backoff_test
 
 import (
@@ -5,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -12,16 +15,10 @@ import (
 	"example.com/backoff"
 )
 
-// manual is a Clock that a test sets.
-type manual struct{ now time.Time }
-
-func (m *manual) Now() time.Time          { return m.now }
-func (m *manual) advance(d time.Duration) { m.now = m.now.Add(d) }
-
-// succeeding deposits n times a second for as long as d.
-func succeeding(budget *backoff.Budget, clock *manual, n int, d time.Duration) {
+// succeeding deposits n times a second for as long as d. The caller is in a bubble.
+func succeeding(budget *backoff.Budget, n int, d time.Duration) {
 	for range n * int(d.Seconds()) {
-		clock.advance(time.Second / time.Duration(n))
+		time.Sleep(time.Second / time.Duration(n))
 		budget.Deposit()
 	}
 }
@@ -34,82 +31,79 @@ func spend(budget *backoff.Budget) (retries int) {
 	return retries
 }
 
+// spender returns a Retrier without waits and with as many retries as the budget pays for.
+func spender(budget *backoff.Budget) *backoff.Retrier {
+	return &backoff.Retrier{Budget: budget, MaxRetries: math.MaxInt, Policy: func() backoff.BackOff { return &backoff.ZeroBackOff{} }}
+}
+
 // A new bucket pays for five retries, and time alone for none.
 func TestBudgetZero(t *testing.T) {
-	for name, clock := range map[string]backoff.Clock{"nil": nil, "SystemClock": backoff.SystemClock, "manual": &manual{}} {
-		t.Run(name, func(t *testing.T) {
-			budget := &backoff.Budget{Clock: clock}
+	synctest.Test(t, func(t *testing.T) {
+		budget := new(backoff.Budget)
+		budget.Deposit()
+		require.Equal(t, 25, budget.Tokens(), "no more than a full bucket")
+		require.Equal(t, 5, spend(budget))
+		require.Zero(t, budget.Tokens())
+
+		for _, idle := range []time.Duration{time.Second, time.Minute, time.Hour, 100 * 365 * 24 * time.Hour} {
+			time.Sleep(idle)
+			require.Zero(t, budget.Tokens(), idle)
+			require.False(t, budget.Withdraw())
+		}
+		for range 5 {
 			budget.Deposit()
-			require.Equal(t, 25, budget.Tokens(), "no more than a full bucket")
-			require.Equal(t, 5, spend(budget))
-			require.Zero(t, budget.Tokens())
-			if clock, ok := clock.(*manual); ok {
-				for _, idle := range []time.Duration{time.Second, time.Minute, time.Hour, math.MaxInt64} {
-					clock.advance(idle)
-					require.Zero(t, budget.Tokens(), idle)
-					require.False(t, budget.Withdraw())
-				}
-				clock.now = time.Time{}.Add(-time.Hour) // it steps back
-				require.Zero(t, budget.Tokens())
-			}
-			for range 5 {
-				budget.Deposit()
-			}
-			require.Equal(t, 1, spend(budget), "five successes pay for one")
-		})
-	}
+		}
+		require.Equal(t, 1, spend(budget), "five successes pay for one")
+	})
 }
 
 // A full bucket pays for about as many retries as there were successes in three seconds.
 func TestBudgetSize(t *testing.T) {
 	for _, n := range []int{20, 100, 1000} {
-		clock := &manual{}
-		budget := &backoff.Budget{Clock: clock}
-		succeeding(budget, clock, n, 30*time.Second)
-		require.InEpsilon(t, 5*3*n, budget.Tokens(), 0.02)
-
-		for range 10 { // a Clock that steps back ages nothing
-			clock.advance(-time.Second)
+		synctest.Test(t, func(t *testing.T) {
+			budget := new(backoff.Budget)
+			succeeding(budget, n, 30*time.Second)
 			require.InEpsilon(t, 5*3*n, budget.Tokens(), 0.02)
-		}
-		clock.advance(3 * time.Second)
-		require.InEpsilon(t, 5*3*float64(n)/math.E, budget.Tokens(), 0.02)
-		clock.advance(20 * time.Second)
-		require.Equal(t, 25, budget.Tokens(), "23 seconds without a success")
+
+			time.Sleep(3 * time.Second)
+			require.InEpsilon(t, 5*3*float64(n)/math.E, budget.Tokens(), 0.02)
+			time.Sleep(20 * time.Second)
+			require.Equal(t, 25, budget.Tokens(), "23 seconds without a success")
+		})
 	}
 }
 
 // What was spent beyond a second full bucket is forgotten; at the floor, what was spent beyond the first.
 func TestBudgetDebt(t *testing.T) {
-	clock := &manual{}
-	budget := &backoff.Budget{Clock: clock}
-	succeeding(budget, clock, 100, 30*time.Second)
-	require.InDelta(t, 300, spend(budget), 5)
-	missing := func() (successes int) {
-		for budget.Tokens() == 0 {
-			budget.Deposit()
-			successes++
+	synctest.Test(t, func(t *testing.T) {
+		budget := new(backoff.Budget)
+		succeeding(budget, 100, 30*time.Second)
+		require.InDelta(t, 300, spend(budget), 5)
+		missing := func() (successes int) {
+			for budget.Tokens() == 0 {
+				budget.Deposit()
+				successes++
+			}
+			return successes
 		}
-		return successes
-	}
-	clock.advance(6 * time.Second)
-	// A full bucket holds 203 tokens, twice as many are owed, and a success is 5 + 1 of them.
-	require.InDelta(t, 34, missing(), 2)
-	clock.advance(time.Minute)
-	spend(budget)
-	require.Equal(t, 1, missing())
+
+		time.Sleep(6 * time.Second)
+		// A full bucket holds 203 tokens, twice as many are owed, and a success is 5 + 1 of them.
+		require.InDelta(t, 34, missing(), 2)
+		time.Sleep(time.Minute)
+		spend(budget)
+		require.Equal(t, 1, missing())
+	})
 }
 
 // A success after a retry counts for the bucket's size as one at the first attempt does, and returns
 // what the retry cost.
 func TestBudgetRetrySuccess(t *testing.T) {
-	eachLoop(t, func(t *testing.T, retry retry) {
-		clock := &manual{}
-		budget := &backoff.Budget{Clock: clock}
+	synctest.Test(t, func(t *testing.T) {
+		budget := new(backoff.Budget)
 		for range 1000 {
-			clock.advance(10 * time.Millisecond)
-			operation, _ := failing(1)
-			require.NoError(t, retry(operation, backoff.WithBudget(&backoff.ZeroBackOff{}, budget)))
+			time.Sleep(10 * time.Millisecond)
+			require.NoError(t, spender(budget).Do(t.Context(), returning(errFailed, nil)))
 		}
 		require.InEpsilon(t, 5*3*100, budget.Tokens(), 0.05)
 	})
@@ -128,26 +122,28 @@ func TestBudgetThreshold(t *testing.T) {
 		"8 % of operations": {0, 0.08, 0.01, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := &manual{}
-			budget := &backoff.Budget{Clock: clock}
-			random := seeded()
-			refused := 0
-			const n = 20_000
-			for range n {
-				clock.advance(10 * time.Millisecond)
-				broken := random.Float64() < test.operations
-				err := backoff.Retry(func() error {
-					if broken || random.Float64() < test.attempts {
-						return errFailed
+			synctest.Test(t, func(t *testing.T) {
+				service := spender(new(backoff.Budget))
+				service.MaxRetries = 3
+				random := seeded()
+				refused := 0
+				const n = 20_000
+				for range n {
+					time.Sleep(10 * time.Millisecond)
+					broken := random.Float64() < test.operations
+					err := service.Do(t.Context(), func(context.Context) error {
+						if broken || random.Float64() < test.attempts {
+							return errFailed
+						}
+						return nil
+					})
+					if errors.Is(err, backoff.ErrBudgetExhausted) {
+						refused++
 					}
-					return nil
-				}, backoff.WithBudget(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3), budget))
-				if errors.Is(err, backoff.ErrBudgetExhausted) {
-					refused++
 				}
-			}
-			require.GreaterOrEqual(t, float64(refused)/n, test.least)
-			require.LessOrEqual(t, float64(refused)/n, test.most)
+				require.GreaterOrEqual(t, float64(refused)/n, test.least)
+				require.LessOrEqual(t, float64(refused)/n, test.most)
+			})
 		})
 	}
 }
@@ -156,291 +152,146 @@ func TestBudgetThreshold(t *testing.T) {
 func TestBudgetModel(t *testing.T) {
 	random := seeded()
 	for range 50 {
-		clock := &manual{}
-		cost, refund := 1+random.IntN(20), 1+random.IntN(4)
-		budget := &backoff.Budget{Clock: clock, RetryCost: cost, SuccessRefund: refund}
-		var successes []time.Time
-		spent := 0
-		for range 500 {
-			clock.advance(time.Duration(random.Int64N(1 << (10 + random.IntN(25)))))
-			sum := 0.0
-			for _, at := range successes {
-				sum += math.Exp(-clock.now.Sub(at).Seconds() / 3)
+		synctest.Test(t, func(t *testing.T) {
+			cost := 1 + random.IntN(20)
+			refund := 1 + random.IntN(4)
+			budget := &backoff.Budget{RetryCost: cost, SuccessRefund: refund}
+			var successes []time.Time
+			spent := 0
+			for range 500 {
+				time.Sleep(time.Duration(random.Int64N(1 << (10 + random.IntN(25)))))
+				sum := 0.0
+				for _, at := range successes {
+					sum += math.Exp(-time.Since(at).Seconds() / 3)
+				}
+				full := int(max(5, sum) * float64(cost))
+				if sum <= 5 {
+					spent = min(spent, full)
+				}
+				spent = min(spent, 2*full)
+				require.InDelta(t, max(0, full-spent), budget.Tokens(), 1)
+
+				if random.IntN(3) > 0 {
+					budget.Deposit()
+					successes = append(successes, time.Now())
+					spent = max(0, spent-refund)
+					continue
+				}
+				ok := budget.Withdraw()
+				if margin := full - spent - cost; margin > 1 || margin < -1 {
+					require.Equal(t, margin > 0, ok)
+				}
+				if ok {
+					spent += cost
+				}
 			}
-			full := int(max(5, sum) * float64(cost))
-			if sum <= 5 {
-				spent = min(spent, full)
-			}
-			spent = min(spent, 2*full)
-			require.InDelta(t, max(0, full-spent), budget.Tokens(), 1)
-			if random.IntN(3) > 0 {
-				budget.Deposit()
-				successes = append(successes, clock.now)
-				spent = max(0, spent-refund)
-				continue
-			}
-			ok := budget.Withdraw()
-			if margin := full - spent - cost; margin > 1 || margin < -1 {
-				require.Equal(t, margin > 0, ok)
-			}
-			if ok {
-				spent += cost
-			}
-		}
+		})
 	}
 }
 
-// The retry quota of the AWS SDKs: 500 tokens at 5 a retry, 1 for a success at the first attempt.
+// The AWS SDKs' former retry quota: 500 tokens at 5 a retry, 1 for a success at the first attempt.
 func TestBudgetQuota(t *testing.T) {
-	eachLoop(t, func(t *testing.T, retry retry) {
+	synctest.Test(t, func(t *testing.T) {
 		budget := &backoff.Budget{Capacity: 500}
-		run := func(failures int) (calls int, err error) {
-			operation, n := failing(failures)
-			err = retry(operation, backoff.WithBudget(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 1), budget))
-			return *n, err
-		}
+		service := spender(budget)
+		service.MaxRetries = 1
+		attempts := 0
+		service.Done = func(_ context.Context, n int, _ error) { attempts = n }
+		run := func(outcomes ...error) error { return service.Do(t.Context(), returning(outcomes...)) }
+
 		for i := range 100 {
-			calls, err := run(-1)
-			require.Same(t, errFailed, err)
-			require.Equal(t, 2, calls)
+			require.ErrorIs(t, run(errFailed), backoff.ErrRetriesExhausted)
+			require.Equal(t, 2, attempts)
 			require.Equal(t, 500-5*(i+1), budget.Tokens())
 		}
-		calls, err := run(-1)
-		require.Equal(t, 1, calls, "the 101st is not retried")
+		err := run(errFailed)
+		require.Equal(t, 1, attempts, "the 101st is not retried")
 		require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
 		require.ErrorIs(t, err, errFailed)
 		require.EqualError(t, err, "retry budget exhausted: failed")
 
 		for i := range 5 { // five successes at the first attempt buy one retry
-			calls, _ = run(-1)
-			require.Equal(t, 1, calls)
-			_, err = run(0)
-			require.NoError(t, err)
+			require.ErrorIs(t, run(errFailed), backoff.ErrBudgetExhausted)
+			require.NoError(t, run(nil))
 			require.Equal(t, i+1, budget.Tokens())
 		}
-		calls, err = run(1)
-		require.NoError(t, err)
-		require.Equal(t, 2, calls)
+		require.NoError(t, run(errFailed, nil))
+		require.Equal(t, 2, attempts)
 		require.Equal(t, 5, budget.Tokens(), "a success after a retry gives back what the retry took, no more")
-		calls, _ = run(-1)
-		require.Equal(t, 2, calls)
-		require.Zero(t, budget.Tokens())
 	})
 }
 
-// Only the last of several retries is given back.
-func TestBudgetLaterSuccess(t *testing.T) {
-	eachLoop(t, func(t *testing.T, retry retry) {
-		for failures, want := range []int{100, 100, 95, 90} {
-			budget := &backoff.Budget{Capacity: 100}
-			operation, _ := failing(failures)
-			require.NoError(t, retry(operation, backoff.WithBudget(&backoff.ZeroBackOff{}, budget)))
-			require.Equal(t, want, budget.Tokens())
-		}
-	})
-}
-
-// A retry that is not made costs nothing.
-func TestBudgetUncharged(t *testing.T) {
-	zero := &backoff.ZeroBackOff{}
-	empty := &backoff.Budget{Capacity: -1}
-	type parts struct {
-		budget *backoff.Budget
-		ctx    context.Context
-		cancel func()
-	}
+// What the budget of 100 tokens holds after a call: 5 fewer for each retry that failed, and what a retry took comes
+// back if the retry has succeeded, or has no outcome.
+func TestBudgetCharge(t *testing.T) {
 	for name, test := range map[string]struct {
-		err    error
-		policy func(p parts) backoff.BackOff
+		service backoff.Retrier
+		op      func(cancel func()) func(context.Context) error
+		left    int
 	}{
-		"permanent": {backoff.Permanent(errFailed), func(p parts) backoff.BackOff {
-			return backoff.WithBudget(zero, p.budget)
-		}},
-		"policy stops": {errFailed, func(p parts) backoff.BackOff {
-			return backoff.WithBudget(&backoff.StopBackOff{}, p.budget)
-		}},
-		"decorator above stops": {errFailed, func(p parts) backoff.BackOff {
-			return backoff.WithMaxRetries(veto(backoff.WithBudget(zero, p.budget)), 9)
-		}},
-		"budget above cannot pay": {errFailed, func(p parts) backoff.BackOff {
-			return backoff.WithBudget(foreign{backoff.WithBudget(zero, p.budget)}, empty)
-		}},
-		"budget below cannot pay": {errFailed, func(p parts) backoff.BackOff {
-			return backoff.WithBudget(backoff.WithBudget(zero, empty), p.budget)
-		}},
-		"context done": {errFailed, func(p parts) backoff.BackOff {
-			return backoff.WithContext(backoff.WithBudget(zero, p.budget), cancelled())
-		}},
-		"context ends in NextBackOff": {errFailed, func(p parts) backoff.BackOff {
-			ending := asking(func() time.Duration { p.cancel(); return 0 })
-			return backoff.WithBudget(backoff.WithContext(ending, p.ctx), p.budget)
-		}},
+		"success": {backoff.Retrier{}, ending(nil), 100},
+		"success after a retry": {
+			backoff.Retrier{}, ending(errFailed, nil), 100,
+		},
+		"success after three retries": {
+			backoff.Retrier{}, ending(errFailed, errFailed, errFailed, nil), 90,
+		},
+		"no retries left": {backoff.Retrier{}, ending(errFailed), 85},
+		"permanent":       {backoff.Retrier{}, ending(backoff.Permanent(errFailed)), 100},
+		"permanent after a retry": {
+			backoff.Retrier{}, ending(errFailed, backoff.Permanent(errFailed)), 95,
+		},
+		"refused by Retryable": {
+			backoff.Retrier{Retryable: func(error) bool { return false }}, ending(errFailed), 100,
+		},
+		"the policy stops": {backoff.Retrier{Policy: every()}, ending(errFailed), 100},
+		"a server's wait is too long": {
+			backoff.Retrier{}, ending(backoff.RetryAfter(errFailed, time.Hour)), 100,
+		},
+		"the wait is too late": {backoff.Retrier{Policy: every(time.Hour)}, ending(errFailed), 100},
+		"ctx ends in the attempt": {backoff.Retrier{}, func(cancel func()) func(context.Context) error {
+			return func(context.Context) error {
+				cancel()
+				return errFailed
+			}
+		}, 100},
+		"ctx ends in the wait": {backoff.Retrier{Policy: every(10 * time.Minute)}, func(cancel func()) func(context.Context) error {
+			return func(context.Context) error {
+				time.AfterFunc(time.Second, cancel)
+				return errFailed
+			}
+		}, 100},
+		"Notify panics": {backoff.Retrier{Notify: func(context.Context, int, error, time.Duration) { panic("boom") }},
+			ending(errFailed), 100},
+		"op panics in the retry": {backoff.Retrier{}, func(func()) func(context.Context) error {
+			calls := 0
+			return func(context.Context) error {
+				calls++
+				if calls == 2 {
+					panic("boom")
+				}
+				return errFailed
+			}
+		}, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachLoop(t, func(t *testing.T, retry retry) {
-				ctx, cancel := context.WithCancel(context.Background())
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 				defer cancel()
-				budget := &backoff.Budget{Capacity: 500}
-				operation, calls := results(test.err)
-				require.Error(t, retry(operation, test.policy(parts{budget, ctx, cancel})))
-				require.Equal(t, 1, *calls)
-				require.Equal(t, 500, budget.Tokens())
+				test.service.Budget = &backoff.Budget{Capacity: 100, SuccessRefund: -1}
+				func() {
+					defer func() { _ = recover() }()
+					_ = test.service.Do(ctx, test.op(cancel))
+				}()
+				require.Equal(t, test.left, test.service.Budget.Tokens())
 			})
 		})
 	}
 }
 
-// A Timer without a channel, or whose wait the context ends, makes no retry.
-func TestBudgetTimer(t *testing.T) {
-	budget := &backoff.Budget{Capacity: 500}
-	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
-	operation, _ := failing(-1)
-	require.Same(t, errFailed, backoff.RetryNotifyWithTimer(operation, b, nil, new(nilTimer)))
-	require.Equal(t, 500, budget.Tokens())
-
-	ctx, cancel := context.WithCancel(context.Background())
-	err := backoff.RetryNotifyWithTimer(operation, backoff.WithContext(b, ctx), nil, &cancellingTimer{cancel: cancel})
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, 500, budget.Tokens())
-}
-
-// A budget that the policy has already pays for a retry once. Another one pays too.
-func TestBudgetTwice(t *testing.T) {
-	budget, other := &backoff.Budget{Capacity: 100}, &backoff.Budget{Capacity: 100}
-	var b backoff.BackOff = foreign{backoff.WithMaxRetries(backoff.WithBudget(&backoff.ZeroBackOff{}, budget), 3)}
-	require.Equal(t, b, backoff.WithBudget(b, budget))
-	b = backoff.WithBudget(backoff.WithBudget(b, other), budget)
-	eachLoop(t, func(t *testing.T, retry retry) {
-		before := budget.Tokens()
-		operation, _ := failing(-1)
-		require.Same(t, errFailed, retry(operation, b))
-		require.Equal(t, before-15, budget.Tokens())
-		require.Equal(t, before-15, other.Tokens())
-	})
-	hidden := opaque{backoff.WithBudget(&backoff.ZeroBackOff{}, budget)}
-	require.NotEqual(t, hidden, backoff.WithBudget(hidden, budget), "which cannot be seen")
-}
-
-// By hand, a policy with a budget stops as well.
-func TestBudgetByHand(t *testing.T) {
-	budget := &backoff.Budget{Capacity: 12}
-	b := backoff.WithBudget(backoff.NewConstantBackOff(1), budget)
-	require.Equal(t, []time.Duration{1, 1, backoff.Stop, backoff.Stop}, draws(b, 4))
-	require.Equal(t, 2, budget.Tokens())
-
-	budget = &backoff.Budget{Capacity: 12}
-	require.Equal(t, backoff.Stop, backoff.WithBudget(waits(), budget).NextBackOff())
-	require.Equal(t, 12, budget.Tokens(), "a stop costs nothing")
-
-	budget = &backoff.Budget{Capacity: 500}
-	o := backoff.WithBudget(backoff.NewConstantBackOff(1), budget).(backoff.BackOffObserver)
-	for range 3 {
-		o.Observe(errFailed)
-		require.EqualValues(t, 1, o.NextBackOff())
-	}
-	o.Observe(nil)
-	require.Equal(t, 490, budget.Tokens(), "the last of three retries is returned")
-	o.Observe(nil)
-	require.Equal(t, 491, budget.Tokens(), "and this is a success at the first attempt")
-
-	require.Error(t, backoff.Retry(func() error { return errFailed }, backoff.WithMaxRetries(o, 0)))
-	o.Observe(nil)
-	require.Equal(t, 492, budget.Tokens(), "and so is the first after a loop")
-	o.Observe(errFailed)
-	o.NextBackOff()
-	o.Reset()
-	o.Observe(nil)
-	require.Equal(t, 488, budget.Tokens(), "Reset after a loop forgets the retry")
-}
-
-// A success at the first attempt deposits SuccessRefund, whatever was done with the policy before.
-func TestBudgetBefore(t *testing.T) {
-	for name, test := range map[string]struct {
-		before func(t *testing.T, b backoff.BackOff, retry retry)
-		spent  int
-	}{
-		"an operation that panicked in a retry": {func(t *testing.T, b backoff.BackOff, _ retry) {
-			require.Panics(t, func() { _ = backoff.Retry(breaking(errFailed), b) })
-		}, 0},
-		"a body that panicked in a retry, which counts as an attempt": {func(t *testing.T, b backoff.BackOff, _ retry) {
-			require.Panics(t, func() { _ = attempt(breaking(errFailed), b) })
-		}, 5},
-		"an operation that failed in a retry": {func(t *testing.T, b backoff.BackOff, retry retry) {
-			operation, _ := results(errFailed, backoff.Permanent(errFailed))
-			require.Error(t, retry(operation, b))
-		}, 5},
-		"asked by hand": {func(t *testing.T, b backoff.BackOff, _ retry) { draws(b, 10) }, 50},
-		"asked and told by hand": {func(t *testing.T, b backoff.BackOff, _ retry) {
-			b.(backoff.BackOffObserver).Observe(errFailed)
-			draws(b, 2)
-		}, 10},
-		"a decorator without Unwrap": {func(t *testing.T, b backoff.BackOff, retry retry) {
-			operation, _ := failing(5)
-			require.NoError(t, retry(operation, opaque{b}))
-		}, 25},
-		"a policy that panicked": {func(t *testing.T, b backoff.BackOff, retry retry) {
-			panicking := alter(b, func(below backoff.BackOff) time.Duration {
-				below.NextBackOff()
-				panic("boom")
-			})
-			require.Panics(t, func() { _ = retry(func() error { return errFailed }, panicking) })
-		}, 0},
-		"a limit that stopped": {func(t *testing.T, b backoff.BackOff, retry retry) {
-			require.Error(t, retry(func() error { return errFailed }, backoff.WithMaxRetries(b, 0)))
-		}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachLoop(t, func(t *testing.T, retry retry) {
-				budget := &backoff.Budget{Capacity: 500}
-				for budget.Tokens() > 200 {
-					budget.Withdraw()
-				}
-				b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
-				test.before(t, b, retry)
-				require.Equal(t, 200-test.spent, budget.Tokens())
-				for i := range 2 {
-					require.NoError(t, retry(func() error { return nil }, b))
-					require.Equal(t, 200-test.spent+i+1, budget.Tokens())
-				}
-			})
-		})
-	}
-}
-
-// If notify panics, the cost of the retry comes back. That is no success, so the bucket
-// does not grow.
-func TestBudgetNotifyPanic(t *testing.T) {
-	budget := &backoff.Budget{Clock: &manual{}}
-	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
-	for range 10 {
-		require.Panics(t, func() {
-			_ = backoff.RetryNotify(func() error { return errFailed }, b, func(error, time.Duration) { panic("boom") })
-		})
-	}
-	require.Equal(t, 25, budget.Tokens())
-}
-
-// An operation, or notify, that resets the policy of its own loop loses no token.
-func TestBudgetReset(t *testing.T) {
-	budget := &backoff.Budget{Capacity: 500}
-	b := backoff.WithBudget(&backoff.ZeroBackOff{}, budget)
-	calls := 0
-	require.NoError(t, backoff.Retry(func() error {
-		if calls++; calls == 1 {
-			return errFailed
-		}
-		b.Reset()
-		return nil
-	}, b))
-	require.Equal(t, 500, budget.Tokens(), "a success after a retry gives back what it took")
-
-	ctx, cancel := context.WithCancel(context.Background())
-	inContext := backoff.WithContext(b, ctx)
-	require.ErrorIs(t, backoff.RetryNotify(func() error { return errFailed }, inContext, func(error, time.Duration) {
-		inContext.Reset()
-		cancel()
-	}), context.Canceled)
-	require.Equal(t, 500, budget.Tokens(), "the retry was not made")
+// ending returns an op with these outcomes, which does not cancel its context.
+func ending(errs ...error) func(func()) func(context.Context) error {
+	return func(func()) func(context.Context) error { return returning(errs...) }
 }
 
 func TestBudgetFields(t *testing.T) {
@@ -475,7 +326,7 @@ func TestBudgetFields(t *testing.T) {
 		})
 	}
 	for _, cost := range []int{math.MaxInt, math.MaxInt / 3, math.MaxInt / 100} {
-		budget := &backoff.Budget{RetryCost: cost, Clock: &manual{}}
+		budget := &backoff.Budget{RetryCost: cost}
 		for range 200 {
 			before := budget.Tokens()
 			require.Positive(t, before)
@@ -515,24 +366,32 @@ func TestBudgetContention(t *testing.T) {
 	require.Less(t, budget.Tokens(), 5)
 }
 
-// A retry is paid for once, whether a decorator asks the policy below never or often, and given back once.
-// That the budget cannot pay ends the loop whatever the decorator answers.
-func TestBudgetAsked(t *testing.T) {
-	for asks := range 4 {
-		for tokens, want := range map[int]error{0: backoff.ErrBudgetExhausted, 5: context.Canceled, 10: context.Canceled} {
-			budget := &backoff.Budget{Capacity: 100}
-			for budget.Tokens() > tokens {
-				require.True(t, budget.Withdraw())
+// FuzzBudget uses a Budget with arbitrary fields and times. It pays if and only if it has what a retry
+// costs, and it never holds less than nothing.
+func FuzzBudget(f *testing.F) {
+	f.Add(0, 0, 0, []byte{0, 1, 9, 2, 30, 0, 60, 1})
+	f.Add(-1, -1, -1, []byte{1, 0, 255, 1})
+	f.Add(math.MaxInt, math.MaxInt, math.MaxInt, []byte{1, 0, 63, 1})
+	f.Fuzz(func(t *testing.T, capacity, cost, refund int, steps []byte) {
+		synctest.Test(t, func(t *testing.T) {
+			budget := &backoff.Budget{Capacity: capacity, RetryCost: cost, SuccessRefund: refund}
+			price := max(0, cost)
+			if cost == 0 {
+				price = 5
 			}
-			ctx, cancel := context.WithCancel(context.Background())
-			b := backoff.WithContext(insist(backoff.WithBudget(&backoff.ZeroBackOff{}, budget), asks), ctx)
-			err := backoff.RetryNotify(func() error { return errFailed }, b, func(error, time.Duration) {
-				require.Equal(t, tokens-5, budget.Tokens())
-				cancel()
-			})
-			cancel()
-			require.ErrorIs(t, err, want, "%d asks", asks)
-			require.Equal(t, tokens, budget.Tokens(), "%d asks", asks)
-		}
-	}
+			for _, step := range steps {
+				before := budget.Tokens()
+				require.GreaterOrEqual(t, before, 0)
+				switch step {
+				case 0:
+					budget.Deposit()
+					require.GreaterOrEqual(t, budget.Tokens(), before)
+				case 1:
+					require.Equal(t, before >= price, budget.Withdraw())
+				default:
+					time.Sleep(1 << (step / 5))
+				}
+			}
+		})
+	})
 }

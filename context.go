@@ -50,3 +50,13 @@ func (b *contextBackOff) NextBackOff() time.Duration {
 	}
 	return b.BackOff.NextBackOff()
 }
+
+// contextOf returns the outermost context in b, or the background.
+func contextOf(b BackOff) context.Context {
+	for ; b != nil; b = inner(b) {
+		if c, ok := b.(BackOffContext); ok {
+			return c.Context()
+		}
+	}
+	return context.Background()
+}

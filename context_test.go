@@ -2,7 +2,10 @@ package backoff_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +21,6 @@ func TestContextDone(t *testing.T) {
 		"zero wait":     backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()),
 		"wait":          backoff.WithContext(backoff.NewConstantBackOff(time.Hour), cancelled()),
 		"policy stops":  backoff.WithContext(&backoff.StopBackOff{}, cancelled()),
-		"not retryable": backoff.WithRetryIf(backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()), isEOF),
 		"other context": mine{&backoff.ZeroBackOff{}, cancelled()},
 		"decorated":     foreign{backoff.WithMaxRetries(backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()), 9)},
 	} {
@@ -177,4 +179,53 @@ func TestContextWithoutWaits(t *testing.T) {
 	operation, _ := failing(10_000_000) // or the test would not end
 	err := backoff.Retry(operation, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// If the context ends in an attempt, the error tells that of the attempt before as well, and only that.
+func TestContextInAttempt(t *testing.T) {
+	for name, test := range map[string]struct {
+		errs []error // the context ends in the last of these attempts; nil stands for its error
+		text string
+	}{
+		"first attempt":         {[]error{errFailed}, "context canceled: shutting down: failed"},
+		"context's error":       {[]error{nil}, "context canceled: shutting down"},
+		"second attempt":        {[]error{errFailed, io.EOF}, "context canceled: shutting down: EOF: failed"},
+		"third attempt":         {[]error{os.ErrInvalid, errFailed, io.EOF}, "context canceled: shutting down: EOF: failed"},
+		"context's error, then": {[]error{errFailed, nil}, "context canceled: shutting down: failed"},
+		"context's cause":       {[]error{errFailed, errCause}, "context canceled: shutting down: failed"},
+		"the same error":        {[]error{errFailed, errFailed}, "context canceled: shutting down: failed"},
+		"the same text":         {[]error{errFailed, errors.New("failed")}, "context canceled: shutting down: failed"},
+		"uncomparable":          {[]error{errFailed, uncomparable{}}, "context canceled: shutting down: []: failed"},
+		"permanent":             {[]error{errFailed, backoff.Permanent(io.EOF)}, "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoop(t, func(t *testing.T, retry retry) {
+				ctx, cancel := context.WithCancelCause(context.Background())
+				calls := 0
+				err := retry(func() error {
+					calls++
+					if calls == len(test.errs) {
+						cancel(errCause)
+					}
+					err := test.errs[calls-1]
+					if err == nil {
+						return ctx.Err()
+					}
+					return err
+				}, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
+				require.EqualError(t, err, test.text)
+				if name == "permanent" {
+					require.Equal(t, io.EOF, err)
+					return
+				}
+				require.NotErrorIs(t, err, os.ErrInvalid)
+				for _, want := range append(test.errs[max(0, len(test.errs)-2):], context.Canceled, errCause) {
+					_, ok := want.(uncomparable)
+					if want != nil && !ok {
+						require.ErrorIs(t, err, want)
+					}
+				}
+			})
+		})
+	}
 }

@@ -126,63 +126,73 @@ func (e *RetryAfterError) Unwrap() error {
 	return e.Err
 }
 
-// stopError is returned by a loop that its policy has ended for a reason.
-type stopError struct{ reason, last error }
+// joined is two errors in one, on one line.
+type joined struct{ first, second error }
 
-// newStopError returns both errors as one, or last if there is no other reason.
+func (e *joined) Error() string   { return line(e.first, e.second) }
+func (e *joined) Unwrap() []error { return []error{e.first, e.second} }
+
+// joinedNetError is a joined whose second error has a Timeout. It is a type of its own because otherwise
+// every failure that a budget refuses to retry would pass for a net.Error.
+type joinedNetError struct {
+	*joined
+	netError
+}
+
+// newStopError returns the error of a call that was given up for a reason, such as [ErrRetriesExhausted].
 func newStopError(reason, last error) error {
-	if reason == nil || equal(reason, last) {
-		return last
-	}
-	e := &stopError{withoutMarks(reason), last}
+	e := &joined{reason, last}
 	if errors.As(last, new(interface{ Timeout() bool })) {
-		return &stopNetError{e, netError{last}}
+		return &joinedNetError{e, netError{last}}
 	}
 	return e
 }
 
-func (e *stopError) Error() string   { return line(e.reason, e.last) }
-func (e *stopError) Unwrap() []error { return []error{e.reason, e.last} }
-
-// stopNetError is a stopError whose last error has a Timeout. It is a type of its own because otherwise
-// every failure that a budget refuses to retry would pass for a net.Error.
-type stopNetError struct {
-	*stopError
-	netError
-}
-
 // contextError is returned by a loop that its context has ended, or that refused a wait past the
-// deadline. It passes for the context's Err. The last error is only matched: were it found under an
-// interface too, the result would pass for it, as with gRPC, which looks for a method GRPCStatus.
+// deadline. It passes for the context's Err. The errors of attempts are only matched: were they found under an
+// interface too, the result would pass for one of them, as with gRPC, which looks for a method GRPCStatus.
 type contextError struct {
 	netError       // the context's Err
 	cause    error // its Cause, or why the wait was refused
-	last     error // the operation's
+	attempts error // the error of the last attempt, joined with that of the one before; or nil
 }
 
-// newContextError returns the three errors as one, or err if the others are equal to it. A nil cause,
+// newContextError returns the errors as one, or err if the others are equal to it or nil. A nil cause,
 // as Go 1.23 gives for some contexts that are not its own, means err.
-func newContextError(err, cause, last error) error {
+func newContextError(err, cause, last, before error) error {
 	err = withoutMarks(err)
 	cause = withoutMarks(cause)
 	if cause == nil {
 		cause = err
 	}
-	if equal(cause, last) {
-		last = err // otherwise it could be reached twice, and in k nested loops 2^k times
+
+	// No error may be reached twice: in k nested loops it would be reached 2^k times.
+	if equal(before, last) || equal(before, err) || equal(before, cause) {
+		before = nil
 	}
-	if equal(err, cause) && equal(err, last) {
+	if equal(last, err) || equal(last, cause) {
+		last = nil
+	}
+
+	attempts := last
+	switch {
+	case last == nil:
+		attempts = before
+	case before != nil:
+		attempts = &joined{last, before}
+	}
+	if equal(err, cause) && attempts == nil {
 		return err
 	}
-	return &contextError{netError{err}, cause, last}
+	return &contextError{netError{err}, cause, attempts}
 }
 
-func (e *contextError) Error() string        { return line(e.like, e.cause, e.last) }
+func (e *contextError) Error() string        { return line(e.like, e.cause, e.attempts) }
 func (e *contextError) Unwrap() []error      { return []error{e.like, e.cause} }
-func (e *contextError) Is(target error) bool { return errors.Is(e.last, target) }
+func (e *contextError) Is(target error) bool { return errors.Is(e.attempts, target) }
 
 func (e *contextError) As(target any) bool {
-	return reflect.TypeOf(target).Elem().Kind() != reflect.Interface && errors.As(e.last, target)
+	return reflect.TypeOf(target).Elem().Kind() != reflect.Interface && errors.As(e.attempts, target)
 }
 
 // netError makes an error that embeds it a net.Error, which answers like another error.
@@ -198,11 +208,14 @@ func (e netError) Temporary() bool {
 	return errors.As(e.like, &x) && x.Temporary()
 }
 
-// line returns the texts of errs on one line, and leaves out what is there already. (Where one loop runs inside
+// line returns the texts of errs, of which the last may be nil, on one line. It leaves out what is there already. (Where one loop runs inside
 // another over the same context, the last error begins with the context's text.)
 func line(errs ...error) string {
 	all := ""
 	for _, err := range errs {
+		if err == nil {
+			continue
+		}
 		text := strings.ReplaceAll(err.Error(), "\n", "; ")
 		switch {
 		case all == "" || strings.HasPrefix(text, all+": "):

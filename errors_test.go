@@ -192,7 +192,6 @@ func TestRetryAfterNil(t *testing.T) {
 			require.Equal(t, err, retry(operation, backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 2)))
 			require.Equal(t, 3, *calls)
 			require.ErrorIs(t, retry(operation, backoff.WithContext(&backoff.ZeroBackOff{}, cancelled())), err)
-			require.ErrorIs(t, retry(operation, backoff.WithStopCause(&backoff.StopBackOff{}, errCause)), err)
 		})
 	}
 }
@@ -246,12 +245,15 @@ func TestContextErrorNested(t *testing.T) {
 		"marked cause":       {backoff.WithContext(waits(0), cancelledFor(backoff.Permanent(errCause))), contextText},
 		"mark in a cause":    {backoff.WithContext(waits(0), cancelledFor(fmt.Errorf("%w", backoff.Permanent(errCause)))), contextText},
 		"uncomparable cause": {backoff.WithContext(waits(0), cancelledFor(uncomparable{[]string{"full"}})), "context canceled: [full]: failed"},
-		"empty budget":       {backoff.WithBudget(waits(0), &backoff.Budget{Capacity: -1}), "retry budget exhausted: failed"},
 	} {
 		inner := func() error { return backoff.Retry(func() error { return errFailed }, test.policy) }
 		middle := func() error { return backoff.Retry(inner, test.policy) }
 		require.EqualError(t, backoff.Retry(middle, test.policy), test.want, name)
 	}
+
+	inner := func() error { return unpaid(func() error { return errFailed }, nil) }
+	middle := func() error { return unpaid(inner, nil) }
+	require.EqualError(t, unpaid(middle, nil), "retry budget exhausted: failed")
 }
 
 // To look through nested loops whose contexts end with the error that the loop below has returned costs
@@ -302,37 +304,51 @@ func (g *grpc) GRPCStatus() string { return g.status }
 func (g *grpc) Timeout() bool      { return true }
 func (g *grpc) Temporary() bool    { return true }
 
-// The error of a loop that its context ended does not pass for the last error, which it matches. That
-// of a loop that its policy ended does.
+// The error of a loop that its context ended does not pass for the last error, nor for the one before, which it
+// matches. That of a loop that its policy or a budget ended does.
 func TestErrorKind(t *testing.T) {
 	last := &grpc{"unavailable"}
 	operation := func() error { return fmt.Errorf("call: %w", backoff.RetryAfter(last, 1)) }
+	ctx, cancel := context.WithCancel(context.Background())
+	cut := func(backoff.Operation, backoff.BackOff) error {
+		calls := 0
+		return backoff.Retry(func() error {
+			calls++
+			if calls == 2 {
+				cancel()
+				return errFailed
+			}
+			return operation()
+		}, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
+	}
 	for name, test := range map[string]struct {
+		retry  retry
 		policy backoff.BackOff
 		passes bool
 	}{
-		"context":     {backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()), false},
-		"policy":      {waits(), true},
-		"named limit": {backoff.WithStopCause(waits(), errCause), true},
-		"budget":      {backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: -1}), true},
+		"context":                {backoff.Retry, backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()), false},
+		"context, Attempts":      {attempt, backoff.WithContext(&backoff.ZeroBackOff{}, cancelled()), false},
+		"context in the attempt": {cut, nil, false},
+		"policy":                 {backoff.Retry, waits(), true},
+		"policy, Attempts":       {attempt, waits(), true},
+		"budget":                 {unpaid, nil, true},
+		"no retries left":        {exhausted, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachLoop(t, func(t *testing.T, retry retry) {
-				err := fmt.Errorf("outer: %w", retry(operation, test.policy))
-				require.ErrorIs(t, err, last)
-				var concrete *grpc
-				require.ErrorAs(t, err, &concrete)
-				require.Same(t, last, concrete)
-				require.ErrorAs(t, err, new(*backoff.RetryAfterError))
+			err := fmt.Errorf("outer: %w", test.retry(operation, test.policy))
+			require.ErrorIs(t, err, last)
+			var concrete *grpc
+			require.ErrorAs(t, err, &concrete)
+			require.Same(t, last, concrete)
+			require.ErrorAs(t, err, new(*backoff.RetryAfterError))
 
-				var status interface{ GRPCStatus() string }
-				require.Equal(t, test.passes, errors.As(err, &status))
-				var netErr net.Error
-				require.Equal(t, test.passes, errors.As(err, &netErr) && netErr.Timeout())
-				found := false
-				walk(err, func(err error) { found = found || err == error(last) })
-				require.Equal(t, test.passes, found, "by Unwrap")
-			})
+			var status interface{ GRPCStatus() string }
+			require.Equal(t, test.passes, errors.As(err, &status))
+			var netErr net.Error
+			require.Equal(t, test.passes, errors.As(err, &netErr) && netErr.Timeout())
+			found := false
+			walk(err, func(err error) { found = found || err == error(last) })
+			require.Equal(t, test.passes, found, "by Unwrap")
 		})
 	}
 }
@@ -340,18 +356,14 @@ func TestErrorKind(t *testing.T) {
 // A refusal answers Timeout and Temporary as the last error does.
 func TestStopErrorTimeout(t *testing.T) {
 	for _, last := range []error{os.ErrDeadlineExceeded, &url.Error{Op: "Get", Err: context.DeadlineExceeded}, &net.DNSError{}, errFailed} {
-		eachLoop(t, func(t *testing.T, retry retry) {
-			for _, b := range []backoff.BackOff{
-				backoff.WithStopCause(waits(), errCause),
-				backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: -1}),
-			} {
-				err := retry(func() error { return last }, b)
-				require.Equal(t, os.IsTimeout(last), os.IsTimeout(err))
-				require.Equal(t, os.IsTimeout(last), (&url.Error{Err: err}).Timeout())
-				require.Equal(t, os.IsTimeout(last), (&url.Error{Err: err}).Temporary())
-				var netErr net.Error
-				require.Equal(t, last != errFailed, errors.As(err, &netErr), "it is no net.Error if the last one is none")
-			}
-		})
+		for _, retry := range []retry{unpaid, exhausted} {
+			err := retry(func() error { return last }, nil)
+			require.NotEqual(t, last, err)
+			require.Equal(t, os.IsTimeout(last), os.IsTimeout(err))
+			require.Equal(t, os.IsTimeout(last), (&url.Error{Err: err}).Timeout())
+			require.Equal(t, os.IsTimeout(last), (&url.Error{Err: err}).Temporary())
+			var netErr net.Error
+			require.Equal(t, last != errFailed, errors.As(err, &netErr), "it is no net.Error if the last one is none")
+		}
 	}
 }

@@ -174,37 +174,6 @@ func FuzzParseRetryAfter(f *testing.F) {
 	})
 }
 
-// FuzzBudget uses a Budget with arbitrary fields and times. It pays if and only if it has what a retry
-// costs, and it never holds less than nothing.
-func FuzzBudget(f *testing.F) {
-	f.Add(0, 0, 0, []byte{0, 1, 9, 2, 30, 0, 60, 1})
-	f.Add(-1, -1, -1, []byte{1, 0, 255, 1})
-	f.Add(math.MaxInt, math.MaxInt, math.MaxInt, []byte{1, 0, 63, 1})
-	f.Fuzz(func(t *testing.T, capacity, cost, refund int, steps []byte) {
-		clock := &manual{}
-		budget := &backoff.Budget{Capacity: capacity, RetryCost: cost, SuccessRefund: refund, Clock: clock}
-		price := max(0, cost)
-		if cost == 0 {
-			price = backoff.DefaultRetryCost
-		}
-		for _, step := range steps {
-			before := budget.Tokens()
-			require.GreaterOrEqual(t, before, 0)
-			switch {
-			case step == 0:
-				budget.Deposit()
-				require.GreaterOrEqual(t, budget.Tokens(), before)
-			case step == 1:
-				require.Equal(t, before >= price, budget.Withdraw())
-			case step < 128:
-				clock.advance(1 << (step / 2))
-			default:
-				clock.advance(-1 << (step / 4))
-			}
-		}
-	})
-}
-
 // FuzzErrorTree runs a loop over an arbitrary tree of errors. If the tree has a mark, the result has
 // the same text, and matches everything that the tree does but the marks; no mark can be found in it,
 // and it does not stop an outer loop. To search it costs no more than to search
@@ -365,7 +334,7 @@ func plant(program []byte, visits *int) (nodes []error, sizes []int) {
 		case 15:
 			add(&code{n}, 1)
 		case 16:
-			add(backoff.Retry(func() error { return x }, backoff.WithStopCause(stop, backoff.Permanent(x))), 2*size+1)
+			add(unpaid(func() error { return x }, nil), size+1)
 		case 17:
 			add(&visitor{x, visits}, size)
 		case 18:

@@ -65,25 +65,20 @@ func results(errs ...error) (backoff.Operation, *int) {
 
 // limits are what decorators limit a loop by.
 type limits struct {
-	ctx       context.Context
-	retries   uint64
-	retryable func(error) bool
-	budget    *backoff.Budget
-	elapsed   time.Duration // for a decorator with a parameter of this type
+	ctx     context.Context
+	retries uint64
+	elapsed time.Duration // for a decorator with a parameter of this type
 }
 
 // unlimited returns limits that end no loop.
 func unlimited() limits {
-	return limits{context.Background(), 1000, func(error) bool { return true }, &backoff.Budget{Capacity: 1e9}, time.Hour}
+	return limits{context.Background(), 1000, time.Hour}
 }
 
 // decorators are all of the package's.
 var decorators = map[string]func(backoff.BackOff, limits) backoff.BackOff{
 	"WithContext":    func(b backoff.BackOff, l limits) backoff.BackOff { return backoff.WithContext(b, l.ctx) },
 	"WithMaxRetries": func(b backoff.BackOff, l limits) backoff.BackOff { return backoff.WithMaxRetries(b, l.retries) },
-	"WithRetryIf":    func(b backoff.BackOff, l limits) backoff.BackOff { return backoff.WithRetryIf(b, l.retryable) },
-	"WithBudget":     func(b backoff.BackOff, l limits) backoff.BackOff { return backoff.WithBudget(b, l.budget) },
-	"WithStopCause":  func(b backoff.BackOff, _ limits) backoff.BackOff { return backoff.WithStopCause(b, errCause) },
 }
 
 // eachDecorator runs test with each of the decorators, without a limit, with a user's own, and with all
@@ -130,6 +125,18 @@ func attempt(o backoff.Operation, b backoff.BackOff) (err error) {
 		err = o()
 	}
 	return err
+}
+
+// unpaid is a loop that ends after its first attempt because a budget is empty. It has no policy.
+func unpaid(o backoff.Operation, _ backoff.BackOff) error {
+	service := backoff.Retrier{Budget: &backoff.Budget{Capacity: -1}}
+	return service.Do(context.Background(), func(context.Context) error { return o() })
+}
+
+// exhausted is a loop that ends after its first attempt because its policy stops.
+func exhausted(o backoff.Operation, _ backoff.BackOff) error {
+	service := backoff.Retrier{Policy: func() backoff.BackOff { return &backoff.StopBackOff{} }}
+	return service.Do(context.Background(), func(context.Context) error { return o() })
 }
 
 // waits returns a policy with these waits, which then stops.
@@ -231,21 +238,6 @@ func (f *fallback) NextBackOff() time.Duration {
 		f.fell = true
 	}
 	return f.second.NextBackOff()
-}
-
-// listener is a decorator and an observer. It notes what it is told, and when it is asked.
-type listener struct {
-	backoff.BackOff
-	log []string
-}
-
-func (l *listener) Unwrap() backoff.BackOff { return l.BackOff }
-
-func (l *listener) Observe(err error) { l.log = append(l.log, fmt.Sprint(err)) }
-
-func (l *listener) NextBackOff() time.Duration {
-	l.log = append(l.log, "asked")
-	return l.BackOff.NextBackOff()
 }
 
 // instantTimer is a Timer whose waits are over at once, and which counts its calls. It must not be stopped before

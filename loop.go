@@ -7,98 +7,57 @@ import (
 	"time"
 )
 
-// loop is what [Retry], [Attempts] and [Ticker] do between two attempts: decide whether there is a
-// next one, let budgets pay for it, and wait for it.
+// A loop is what all loops of this package do between two attempts: decide whether there is a next attempt, and
+// wait for it. A failed attempt goes through failed, ask, tooLate and pause, in this order.
 type loop struct {
-	policy BackOff         // nil before start
-	ctx    context.Context // the outermost in the policy's chain, or the background
-	notify Notify          // or nil
-	timer  Timer           // the caller's, or nil
-	ticker *Ticker         // whose loop it is; nil in other loops
-	system *time.Timer     // made for the first wait that needs one
-	budget bool            // the policy has a Budget
-	waited bool            // some wait was above zero
+	policy BackOff
+	ctx    context.Context
+	notify Notify      // or nil
+	timer  Timer       // the caller's, or nil
+	ticker *Ticker     // whose loop it is; nil in other loops
+	system *time.Timer // made for the first wait that needs one
+	waited bool        // a wait above zero has begun
+	before error       // of the attempt before the last one
 }
 
-// retry is the loop of [Retry] and its variants. Most often the first attempt is the only one.
+// retry is the loop of [Retry] and its variants. Most often the first attempt is the only one, and needs no loop.
 func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
 	b = orDefault(b)
 	b.Reset()
 	err := o()
 	if err == nil {
-		observe(b, nil)
 		return nil
 	}
-	l := loop{notify: notify, timer: timer}
-	l.start(b)
+
+	l := loop{policy: b, ctx: contextOf(b), notify: notify, timer: timer}
 	defer l.end()
 	for err != nil {
-		observe(b, err)
 		final := l.next(err)
 		if final != nil {
 			return final
 		}
 		err = o()
 	}
-	observe(b, nil)
 	return nil
 }
 
-// observe passes the outcome of an attempt to every observer in b.
-func observe(b BackOff, err error) {
-	for p := b; p != nil; p = inner(p) {
-		if o, ok := p.(BackOffObserver); ok {
-			o.Observe(err)
-		}
-	}
-}
-
-// start finds out what the policy b has. Most loops end at their first attempt and never need to know.
-func (l *loop) start(b BackOff) {
-	l.policy = b
-	for p := b; p != nil; p = inner(p) {
-		switch p := p.(type) {
-		case *budgetBackOff:
-			l.budget = true
-		case BackOffContext:
-			if l.ctx == nil {
-				l.ctx = p.Context()
-			}
-		}
-	}
-	if l.ctx == nil {
-		l.ctx = context.Background()
-	}
-}
-
-// end makes the policies of this package forget what they remembered for the loop. It is deferred, so
-// that it runs on every way out: a panic or a Goexit in the operation, in notify or in a policy too.
-// Nothing may reach the next loop over the same policy, or a caller of it by hand.
-func (l *loop) end() {
-	if l.system != nil {
-		l.system.Stop()
-	}
-	l.announce(caller{})
-}
-
-// announce tells the policies of this package who calls them.
-func (l *loop) announce(c caller) {
-	for p := l.policy; p != nil; p = inner(p) {
-		if p, ok := p.(callee); ok {
-			p.calledBy(c)
-		}
-	}
-}
-
-// next waits for the next attempt. It returns nil when that is to be made, otherwise the error with
-// which the loop gives up. last is the error of the attempt that failed.
+// next waits for the next attempt, after one that failed with last. It returns nil if there is to be one, otherwise
+// the error with which the loop gives up.
 func (l *loop) next(last error) error {
-	// A permanent error comes first, so that no policy is asked and no budget pays for nothing.
-	if err, ok := unmark(last); ok {
+	err := l.failed(last)
+	if err != nil {
 		return err
 	}
 
-	wait, err := l.decide(last)
+	wait, err := l.ask(last)
+	if err != nil {
+		return err
+	}
+	if wait < 0 {
+		return last
+	}
+
+	err = l.tooLate(wait, last)
 	if err != nil {
 		return err
 	}
@@ -107,42 +66,32 @@ func (l *loop) next(last error) error {
 	if l.notify != nil {
 		l.notify(last, wait)
 	}
+	return l.pause(wait, last)
+}
 
-	// The context is asked after every wait: select picks at random when the timer and the context are
-	// ready together, a zero wait has not looked at it, and notify may have ended it.
-	if !l.wait(wait) || l.ctx.Err() != nil {
-		return l.giveUp(last)
+// failed returns the error of a loop that an attempt has ended: by a permanent error, or because the context ended
+// meanwhile. Otherwise it returns nil.
+func (l *loop) failed(last error) error {
+	permanent, ok := unmark(last)
+	if ok {
+		return permanent
 	}
+	err := l.ctx.Err()
+	if err != nil {
+		// An attempt that was cut off often says no more than the context does. The one before says what was wrong.
+		return l.contextError(err, last, l.before)
+	}
+	l.before = last
 	return nil
 }
 
-// decide returns the next wait, which budgets have then paid for, or the error with which the loop gives up.
-func (l *loop) decide(last error) (time.Duration, error) {
-	c := caller{isLoop: true, minWait: minWait(last)}
-	l.announce(c)
-	wait := l.policy.NextBackOff()
-
-	// The context is asked after the policy, which may have ended it, and before the answer counts: a
-	// policy with a context that is done answers with a stop, and the context is the reason.
-	if l.ctx.Err() != nil {
-		return 0, l.giveUp(last)
-	}
-	if wait < 0 {
-		return 0, newStopError(l.stopCause(), last)
-	}
-
-	// Budgets pay when all decorators have agreed. They come before the deadline, so that a budget that
-	// refuses is the reason whatever else is. If the deadline refuses then, end returns what was paid.
-	if l.budget && !l.pay() {
-		return 0, newStopError(ErrBudgetExhausted, last)
-	}
-
-	wait = max(wait, c.minWait) // not every policy knows its caller
-	if l.tooLong(wait, c.minWait) {
-		return 0, newContextError(context.DeadlineExceeded, tooLate(wait), last)
-	}
-	if wait > 0 {
-		l.waited = true
+// ask returns the policy's wait, which is negative if it stops. It returns an error if the context has ended.
+func (l *loop) ask(last error) (time.Duration, error) {
+	wait := nextWait(l.policy, minWait(last))
+	// The policy may have ended the context, or have stopped because that has ended: the context is the reason then.
+	err := l.ctx.Err()
+	if err != nil {
+		return 0, l.contextError(err, last, nil)
 	}
 	return wait, nil
 }
@@ -156,39 +105,53 @@ func minWait(err error) time.Duration {
 	return max(0, e.Duration)
 }
 
-// pay lets budgets pay for the retry and reports whether all could.
-func (l *loop) pay() bool {
-	for p := l.policy; p != nil; p = inner(p) {
-		if b, ok := p.(*budgetBackOff); ok && !b.pay() {
-			return false
-		}
-	}
-	return true
-}
-
-// tooLong reports whether wait must not start because it would outlast the context's deadline. That is never so
-// for a Ticker, nor with a custom Timer, whose time may not be real.
-func (l *loop) tooLong(wait, minWait time.Duration) bool {
+// tooLate returns an error if wait must not start, because it would outlast the context's deadline. That is never
+// so for a Ticker, nor with a custom Timer, whose time may not be real.
+func (l *loop) tooLate(wait time.Duration, last error) error {
 	deadline, ok := l.ctx.Deadline()
 	if !ok || l.ticker != nil || l.timer != nil {
-		return false
+		return nil
 	}
 	left := time.Until(deadline)
 	if wait < left {
-		return false
+		return nil
 	}
+
 	// The first wait above zero starts all the same, unless a server has asked for one that long: a
 	// caller that calls Retry again as long as the context lives would otherwise do so without a pause.
-	asked := minWait > 0 && minWait >= left
-	return l.waited || asked
-}
-
-// tooLate returns the cause of a loop that refuses wait. It rounds a long wait to milliseconds.
-func tooLate(wait time.Duration) error {
+	asked := minWait(last)
+	if !l.waited && (asked == 0 || asked < left) {
+		return nil
+	}
 	if wait >= time.Millisecond {
 		wait = wait.Round(time.Millisecond)
 	}
-	return errors.New("next attempt in " + wait.String() + " would be too late")
+	reason := errors.New("next attempt in " + wait.String() + " would be too late")
+	return newContextError(context.DeadlineExceeded, reason, last, nil)
+}
+
+// pause waits. It returns an error if there must be no attempt after the wait.
+func (l *loop) pause(wait time.Duration, last error) error {
+	if wait > 0 {
+		l.waited = true
+	}
+	over := l.wait(wait)
+
+	// The context is asked after every wait: select picks at random when the timer and the context are
+	// ready together, a zero wait has not looked at it, and notify may have ended it.
+	err := l.ctx.Err()
+	if err != nil {
+		return l.contextError(err, last, nil)
+	}
+	if !over {
+		return last
+	}
+	return nil
+}
+
+// contextError returns the error of a loop whose context has ended with err. before may be nil.
+func (l *loop) contextError(err, last, before error) error {
+	return newContextError(err, context.Cause(l.ctx), last, before)
 }
 
 // wait waits for d. It returns false if something has ended the wait, or it could not start. It takes the
@@ -245,22 +208,9 @@ func (l *loop) startTimer(d time.Duration) <-chan time.Time {
 	return l.system.C
 }
 
-// giveUp returns the error of a loop that ends without an answer of its policy: the context's if that has ended,
-// otherwise last, for a custom Timer without a channel or a Ticker that was stopped.
-func (l *loop) giveUp(last error) error {
-	if err := l.ctx.Err(); err != nil {
-		return newContextError(err, context.Cause(l.ctx), last)
+// end stops the timer. It is deferred, so that it runs on every way out, a panic of the operation among them.
+func (l *loop) end() {
+	if l.system != nil {
+		l.system.Stop()
 	}
-	return last
-}
-
-// stopCause returns the innermost cause of what stopped, or nil.
-func (l *loop) stopCause() error {
-	var cause error
-	for p := l.policy; p != nil; p = inner(p) {
-		if s, ok := p.(*stopCauseBackOff); ok && s.stopped {
-			cause = s.cause
-		}
-	}
-	return cause
 }

@@ -384,32 +384,3 @@ func TestResetInOperation(t *testing.T) {
 	eachDecorator(t, test)
 	test(t, func(b backoff.BackOff) backoff.BackOff { return foreign{backoff.WithMaxRetries(b, 3)} })
 }
-
-// A retry whose wait the context ends, or the deadline refuses, costs nothing.
-func TestBudgetContext(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, retry retry) {
-		for left, policy := range map[int]*scripted{
-			500: waits(time.Hour),
-			495: waits(1, time.Hour), // one retry is made, the second is refused
-		} {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			budget := &backoff.Budget{Capacity: 500}
-			err := retry(func() error { return errFailed }, backoff.WithContext(backoff.WithBudget(policy, budget), ctx))
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.Equal(t, left, budget.Tokens())
-		}
-	})
-}
-
-// An exhausted budget ends the loop without a wait.
-func TestBudgetNoWait(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, retry retry) {
-		operation, calls := failing(-1)
-		start := time.Now()
-		err := retry(operation, backoff.WithBudget(backoff.NewConstantBackOff(time.Hour), &backoff.Budget{Capacity: -1}))
-		require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
-		require.Zero(t, time.Since(start))
-		require.Equal(t, 1, *calls)
-	})
-}

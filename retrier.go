@@ -3,6 +3,7 @@ package backoff
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 )
 
@@ -10,14 +11,20 @@ import (
 const (
 	defaultAttemptTimeout = 30 * time.Second
 	defaultMaxRetries     = 3
+	defaultMaxRetryAfter  = time.Minute
 )
 
-// Retrier calls a service, and tries again when a call fails. It puts the parts of this package together in the
-// order that keeps the service up. Declare one for each service, shared by all calls to it:
+// ErrRetriesExhausted is what the error of [Retrier.Do] matches, by [errors.Is], if no retries were left, or the policy
+// allowed no more time, or a server asked for a wait longer than MaxRetryAfter. The error matches the last attempt's
+// too.
+var ErrRetriesExhausted = errors.New("retries exhausted")
+
+// Retrier calls a service, and tries again when a call fails. Declare one for each service, shared by all calls to it:
 //
 //	var users = backoff.Retrier{
 //		AttemptTimeout: 2 * time.Second,
-//		Slots:          backoff.NewSlots(20), // calls in progress, in this process
+//		Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s
+//		Budget:         new(backoff.Budget),
 //	}
 //
 //	func FetchUser(ctx context.Context, id string) (*User, error) {
@@ -30,12 +37,11 @@ const (
 //		})
 //	}
 //
-// A call first acquires a slot, and holds it to its end, waits included, also those that a server asks for. Each
-// attempt then has its whole timeout, unless the caller's deadline is closer.
+// A call first acquires a slot. It holds the slot in its attempts and in short waits. A wait that is longer than
+// what the server asks for by AttemptTimeout or more is made without the slot; the call stands in line again after it.
+// The timeout of an attempt begins when the call has its slot.
 //
-// For calls that somebody waits for, set a Budget besides: it ends the retries of calls that fail whatever is
-// done, and protects the service where there are too many slots. For work that can wait, set none, and let Policy
-// return one without a limit of time. [Slots] says how many slots to make.
+// Give each part of a service that can fail by itself a Retrier of its own, and each quota, such as a tenant's.
 //
 // A Retrier is plain data, which Do does not change. Copy it to change fields for some calls: a copy shares the
 // Slots and the Budget.
@@ -49,28 +55,41 @@ const (
 //
 // For a connection that is kept, use [Retry] instead, whose operation can call Reset.
 type Retrier struct {
-	// AttemptTimeout limits each attempt. Zero means 30 s, a negative value no limit. With Slots it
-	// must not be zero, since their number depends on it. An attempt that takes longer has failed like any
-	// other: it is retried unless Retryable says no.
+	// AttemptTimeout limits each attempt. Zero means 30 s, a negative value no limit. Make it at least three times
+	// what a call usually takes. An attempt that takes longer has failed like any other: it is retried unless
+	// Retryable says no.
 	AttemptTimeout time.Duration
 
-	// Slots limits the calls in progress. Nil means no limit.
+	// Slots limits the calls in progress. Nil means no limit. [Slots] says how many to make.
 	Slots *Slots
 
-	// MaxRetries limits the retries of a call. A negative value means none. Zero means 3, or as many as
-	// the policy allows if Policy returns one.
+	// MaxRetries limits the retries of a call, whatever Policy is. Zero means 3, a negative value none. To let the
+	// policy alone decide, set math.MaxInt: so two minutes for a database that starts are
+	//
+	//	MaxRetries: math.MaxInt,
+	//	Policy: func() backoff.BackOff {
+	//		return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute))
+	//	},
 	MaxRetries int
 
-	// Policy returns a new policy for each call. Nil, or a Policy that returns nil, means
-	// NewExponentialBackOff(). A policy of yours has no limit but its own, unless MaxRetries is set: a
-	// ConstantBackOff then retries until ctx ends. It needs no context; if it has one, Do's takes its place.
+	// MaxRetryAfter is the longest wait that a server may ask for, by [RetryAfter]. If it asks for more, the call
+	// ends with [ErrRetriesExhausted] and the last error, in which the wait is found as a [RetryAfterError]. Zero
+	// means one minute; with a negative value, each error that asks for a wait ends the call.
+	MaxRetryAfter time.Duration
+
+	// Policy says how long to wait. It is called once for each call, after its slot is acquired, and must
+	// return a new policy each time. Nil, or a Policy that returns nil, means [NewExponentialBackOff] without a limit
+	// of time: about 0.5 s, and half as long again each time. The number of retries is MaxRetries, three if that is
+	// zero. A policy needs no context; if it is the result of [WithContext], Do's context takes its place.
 	Policy func() BackOff
 
-	// Retryable reports whether to try again after err. It is called as that of WithRetryIf. Nil means
-	// after every error that is not marked by Permanent.
+	// Retryable reports whether to try again after err. It is called after each attempt that failed, unless
+	// the error is permanent or ctx has ended. Nil means that all other errors are retried.
 	Retryable func(err error) bool
 
-	// Budget pays for the retries. Nil means no budget.
+	// Budget pays for the retries. Nil means no budget. Set one where somebody waits for the call: it ends the retries
+	// of calls that fail whatever is done, and protects the service where there are too many slots. A fresh budget
+	// pays for five retries. Work that can wait needs none.
 	Budget *Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which
@@ -84,40 +103,53 @@ type Retrier struct {
 	Done func(ctx context.Context, attempts int, err error)
 }
 
-// Do calls op until it succeeds or r gives up, as [Retry] does, whose errors it returns. Other than with Retry:
+// Do calls op until it succeeds or r gives up. Between two attempts it does what [Retry] does, save for this:
 //
 //   - If ctx has ended already, op is not called. The error matches ctx.Err() and context.Cause(ctx).
-//   - If there is no slot in time, op is not called. The error matches [ErrNoSlot]; see [Slots.Acquire]. In time means
-//     that ctx's deadline leaves the first attempt all of AttemptTimeout. Later attempts may have less.
+//   - If there is no slot in time, op is not called. The error matches [ErrNoSlot]; see [Slots.Acquire].
 //   - op receives a context of its own, which ends with ctx, after AttemptTimeout, and when op returns.
+//   - A wait that would outlast ctx's deadline never starts, not even the first. So Do may return immediately: if
+//     you call it again and again in a loop of your own, wait between the calls.
 //
-// So read whatever belongs to that context inside op: the body of a response that op returns cannot be read any
-// more ("context canceled"), nor can the rows of a query.
+// Read whatever belongs to op's context inside op: the body of a response that op returns cannot be read any more
+// ("context canceled"), nor can the rows of a query.
+//
+// The error tells why the call ended. It matches, by [errors.Is]:
+//
+//   - [ErrNoSlot] if the call got no slot. Nothing was sent.
+//   - [ErrRetriesExhausted] and the last error if no retries were left, or the policy allowed no more time.
+//   - [ErrBudgetExhausted] and the last error if Budget could not pay for the next retry.
+//   - ctx.Err(), context.Cause(ctx) and the last error if ctx ended. If it ended in an attempt, the error matches
+//     that of the attempt before as well.
+//   - [context.DeadlineExceeded] and the last error if there was no time for another attempt: its wait, or its
+//     slot, would have come too late. ctx.Err() is still nil then.
+//
+// Any other error is that of the last attempt: it is permanent (see [Permanent]), Retryable refused it, or the call
+// makes no retries because MaxRetries is negative. An error that matches [context.DeadlineExceeded] may come from the
+// timeout of the last attempt as well; to learn whether ctx has ended, ask ctx.Err().
 //
 // Do not call Do with the same Retrier, or the same Slots, inside op: one call would hold two slots, and the
 // attempts would multiply. When all slots are taken by such calls, the inner ones end with ErrNoSlot, and the outer
 // ones try again; if attempts have no timeout and ctx no deadline, they wait for each other forever.
 //
-// An error that matches [context.DeadlineExceeded] may come from the timeout of the last attempt. To learn whether ctx
-// has ended, ask ctx.Err(). If that is nil, and the error matches neither ErrNoSlot nor ErrBudgetExhausted, no retries
-// were left, or no time for another.
-//
-// A nil ctx or op panics, and so does a Retrier with Slots and an AttemptTimeout of zero. Do is safe for
-// concurrent use.
+// A nil r, ctx or op panics. Do is safe for concurrent use.
 func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) error {
 	switch {
+	case r == nil:
+		panic("backoff: Do called on a nil Retrier")
 	case ctx == nil:
 		panic("backoff: Do called with a nil context")
 	case op == nil:
 		panic("backoff: Do called with a nil op")
-	case r.Slots != nil && r.AttemptTimeout == 0:
-		panic("backoff: a Retrier with Slots needs an AttemptTimeout")
 	}
 
-	attempts := 0
-	err := r.call(ctx, op, &attempts)
+	c := call{
+		loop:    loop{ctx: ctx, waited: true}, // waited: the first wait, too, is refused if it is too long
+		retrier: r,
+	}
+	err := c.run(op)
 	if r.Done != nil {
-		r.Done(ctx, attempts, err)
+		r.Done(ctx, c.attempts, err)
 	}
 	return err
 }
@@ -136,36 +168,49 @@ func DoWithData[T any](ctx context.Context, r *Retrier, op func(ctx context.Cont
 	return data, err
 }
 
-// call makes a call, if it gets a slot, and counts its attempts.
-func (r *Retrier) call(ctx context.Context, op func(ctx context.Context) error, attempts *int) error {
-	if err := ctx.Err(); err != nil {
-		return newContextError(err, context.Cause(ctx), err)
+// A call is a loop with the parts of a Retrier: it puts its own steps between those of the loop.
+type call struct {
+	loop
+	retrier  *Retrier
+	attempts int
+	hasSlot  bool
+	paid     bool // for a retry whose outcome is not known yet
+}
+
+// run makes the call, if it gets a slot. (As a field of call, op would be allocated.)
+func (c *call) run(op func(ctx context.Context) error) error {
+	err := c.ctx.Err()
+	if err != nil {
+		return c.contextError(err, err, nil)
 	}
-	if err := r.Slots.Acquire(ctx, r.attemptTimeout()); err != nil {
+	err = c.acquire()
+	if err != nil {
 		return err
 	}
-	defer r.Slots.Release()
+	defer c.end()
 
-	var notify Notify
-	if r.Notify != nil {
-		attempt := 0 // a count of its own: if notify kept attempts, each call would allocate it
-		notify = func(err error, wait time.Duration) {
-			attempt++
-			r.Notify(ctx, attempt, err, wait)
+	c.policy = c.retrier.newPolicy()
+	c.policy.Reset()
+	for {
+		err := c.attempt(op)
+		if err == nil {
+			c.succeed()
+			return nil
+		}
+		final := c.next(err)
+		if final != nil {
+			return final
 		}
 	}
-
-	return RetryNotify(func() error {
-		*attempts++
-		return r.attempt(ctx, op)
-	}, WithContext(r.policy(), ctx), notify)
 }
 
 // attempt calls op with a context of its own. The context has no cause of ours: net/http would return that in
 // place of an error that matches context.DeadlineExceeded.
-func (r *Retrier) attempt(ctx context.Context, op func(ctx context.Context) error) error {
+func (c *call) attempt(op func(ctx context.Context) error) error {
+	c.attempts++
+	ctx := c.ctx
 	var cancel context.CancelFunc
-	if timeout := r.attemptTimeout(); timeout > 0 {
+	if timeout := c.retrier.attemptTimeout(); timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 	} else {
 		ctx, cancel = context.WithCancel(ctx)
@@ -174,28 +219,141 @@ func (r *Retrier) attempt(ctx context.Context, op func(ctx context.Context) erro
 	return op(ctx)
 }
 
+// next waits for the next attempt, as loop.next does, with a slot in hand.
+func (c *call) next(last error) error {
+	c.paid = false // the attempt has failed, so nothing comes back
+	err := c.failed(last)
+	if err != nil {
+		return err
+	}
+	r := c.retrier
+	if r.Retryable != nil && !r.Retryable(last) {
+		return last
+	}
+
+	wait, err := c.ask(last)
+	if err != nil {
+		return err
+	}
+	if wait < 0 || minWait(last) > r.maxRetryAfter() {
+		return c.exhausted(last)
+	}
+	err = c.tooLate(wait, last)
+	if err != nil {
+		return err
+	}
+	if !c.pay() {
+		return newStopError(ErrBudgetExhausted, last)
+	}
+
+	if r.Notify != nil {
+		r.Notify(c.ctx, c.attempts, last, wait)
+	}
+	return c.pauseForSlot(wait, last)
+}
+
+// exhausted returns the error of a call that has no retries left. Where there never were any, that is last.
+func (c *call) exhausted(last error) error {
+	if c.retrier.MaxRetries < 0 {
+		return last
+	}
+	return newStopError(ErrRetriesExhausted, last)
+}
+
+// pauseForSlot waits, and has a slot then. A long wait is made without the slot, so that calls that fail for long do
+// not hold the slots that others need. What the server asks for does not make a wait long: slots that are
+// held then keep other calls from a server that has enough.
+func (c *call) pauseForSlot(wait time.Duration, last error) error {
+	timeout := c.retrier.attemptTimeout()
+	if timeout > 0 && wait-minWait(last) >= timeout {
+		c.release()
+	}
+	err := c.pause(wait, last)
+	if err != nil {
+		return err
+	}
+
+	if c.acquire() == nil {
+		return nil
+	}
+	err = c.ctx.Err()
+	if err != nil {
+		return c.contextError(err, last, nil)
+	}
+	return newContextError(context.DeadlineExceeded, errNoSlotAgain, last, nil)
+}
+
+// errNoSlotAgain does not match ErrNoSlot, which says that the call was not made.
+var errNoSlotAgain = errors.New("no slot for the next attempt in time")
+
+// acquire takes a slot, if the call has none.
+func (c *call) acquire() error {
+	if c.hasSlot {
+		return nil
+	}
+	err := c.retrier.Slots.Acquire(c.ctx, c.retrier.attemptTimeout())
+	c.hasSlot = err == nil
+	return err
+}
+
+// release returns the slot, if the call has one.
+func (c *call) release() {
+	if c.hasSlot {
+		c.hasSlot = false
+		c.retrier.Slots.Release()
+	}
+}
+
+// pay pays for a retry, and reports whether the budget could.
+func (c *call) pay() bool {
+	budget := c.retrier.Budget
+	c.paid = budget != nil && budget.Withdraw()
+	return c.paid || budget == nil
+}
+
+// succeed tells the budget. What the retry took comes back.
+func (c *call) succeed() {
+	budget := c.retrier.Budget
+	switch {
+	case budget == nil:
+	case c.paid:
+		budget.put(budget.cost(), true)
+	default:
+		budget.Deposit()
+	}
+	c.paid = false
+}
+
+// end runs on every way out. If a retry was paid for and has no outcome, what it took comes back.
+func (c *call) end() {
+	c.loop.end()
+	c.release()
+	if c.paid {
+		c.retrier.Budget.put(c.retrier.Budget.cost(), false)
+	}
+}
+
 // attemptTimeout returns the limit of an attempt; a negative one is none.
 func (r *Retrier) attemptTimeout() time.Duration {
 	return cmp.Or(r.AttemptTimeout, defaultAttemptTimeout)
 }
 
-// policy returns the policy of a call, with its limits.
-func (r *Retrier) policy() BackOff {
-	var b BackOff // nil is the default
+// maxRetryAfter returns the longest wait that a server may ask for.
+func (r *Retrier) maxRetryAfter() time.Duration {
+	return max(0, cmp.Or(r.MaxRetryAfter, defaultMaxRetryAfter))
+}
+
+// newPolicy returns the policy of a call, with the limit of its retries.
+func (r *Retrier) newPolicy() BackOff {
+	var b BackOff
 	if r.Policy != nil {
 		b = r.Policy()
 	}
+	if b == nil {
+		b = NewExponentialBackOff(WithMaxElapsedTime(0)) // MaxRetries is its limit
+	}
 	if c, ok := b.(*contextBackOff); ok {
-		b = c.BackOff // Do's context takes the place of c's, which would stop the decorators below
+		b = c.BackOff // Do's context takes the place of c's
 	}
-	if b == nil || r.MaxRetries != 0 { // the caller's policy may have limits of its own
-		b = WithMaxRetries(b, uint64(max(0, cmp.Or(r.MaxRetries, defaultMaxRetries))))
-	}
-	if r.Retryable != nil {
-		b = WithRetryIf(b, r.Retryable)
-	}
-	if r.Budget != nil {
-		b = WithBudget(b, r.Budget)
-	}
-	return b
+	return WithMaxRetries(b, uint64(max(0, cmp.Or(r.MaxRetries, defaultMaxRetries))))
 }

@@ -76,8 +76,8 @@ func TestRetrier(t *testing.T) {
 		"retries": {[]error{errFailed, errFailed, nil}, "", 3 * time.Second, []string{
 			"attempt 1: failed; 1s", "attempt 2: failed; 2s", "done after 3: <nil>",
 		}},
-		"policy stops": {[]error{errFailed}, "failed", 3 * time.Second, []string{
-			"attempt 1: failed; 1s", "attempt 2: failed; 2s", "done after 3: failed",
+		"policy stops": {[]error{errFailed}, "retries exhausted: failed", 3 * time.Second, []string{
+			"attempt 1: failed; 1s", "attempt 2: failed; 2s", "done after 3: retries exhausted: failed",
 		}},
 		"permanent": {[]error{errFailed, marked}, "outer: failed", time.Second, []string{
 			"attempt 1: failed; 1s", "done after 2: outer: failed",
@@ -116,7 +116,8 @@ func TestRetrierZero(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		require.Equal(t, context.DeadlineExceeded, err)
+		require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "that of the last attempt")
 		require.Len(t, starts, 4)
 		interval := float64(backoff.DefaultInitialInterval)
 		for n := range 3 {
@@ -129,6 +130,7 @@ func TestRetrierZero(t *testing.T) {
 	})
 }
 
+// MaxRetries counts whatever the policy is. A call that makes no retries ends with its own error.
 func TestRetrierMaxRetries(t *testing.T) {
 	five := every(1, 1, 1, 1, 1)
 	none := func() backoff.BackOff { return nil }
@@ -146,7 +148,7 @@ func TestRetrierMaxRetries(t *testing.T) {
 		{0, none, 4},
 		{7, none, 8},
 		{-1, five, 1},
-		{0, five, 6},
+		{0, five, 4},
 		{1, five, 2},
 		{7, five, 6},
 		{math.MaxInt, five, 6},
@@ -154,8 +156,14 @@ func TestRetrierMaxRetries(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var notes journal
 			r := &backoff.Retrier{MaxRetries: test.maxRetries, Policy: test.policy, Done: notes.done}
-			require.Same(t, errFailed, r.Do(t.Context(), returning(errFailed)))
-			require.Equal(t, fmt.Sprintf("done after %d: failed", test.attempts), notes.last(), "%+v", test)
+			err := r.Do(t.Context(), returning(errFailed))
+			require.Equal(t, fmt.Sprintf("done after %d: %v", test.attempts, err), notes.last(), "%+v", test)
+			if test.maxRetries < 0 {
+				require.Same(t, errFailed, err)
+				return
+			}
+			require.ErrorIs(t, err, errFailed)
+			require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
 		})
 	}
 }
@@ -165,12 +173,12 @@ func TestRetrierPolicy(t *testing.T) {
 	made := 0
 	r := &backoff.Retrier{Policy: func() backoff.BackOff { made++; return waits(0, 0) }}
 	for n := range 3 {
-		require.Same(t, errFailed, r.Do(context.Background(), returning(errFailed)))
+		require.ErrorIs(t, r.Do(context.Background(), returning(errFailed)), errFailed)
 		require.Equal(t, n+1, made)
 	}
 }
 
-// Do's context takes the place of the policy's own, also below the Retrier's limits.
+// Do's context takes the place of the policy's own. One below a decorator is a limit like another.
 func TestRetrierPolicyContext(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -185,8 +193,13 @@ func TestRetrierPolicyContext(t *testing.T) {
 		}, MaxRetries: 5},
 	} {
 		r.Done = func(_ context.Context, attempts int, _ error) { require.Equal(t, 4, attempts) }
-		require.Same(t, errFailed, r.Do(context.Background(), returning(errFailed)))
+		require.ErrorIs(t, r.Do(context.Background(), returning(errFailed)), backoff.ErrRetriesExhausted)
 	}
+
+	below := backoff.Retrier{Policy: func() backoff.BackOff { return foreign{own()} }}
+	err := below.Do(context.Background(), returning(errFailed))
+	require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
+	require.NotErrorIs(t, err, context.Canceled)
 }
 
 func TestRetrierValue(t *testing.T) {
@@ -210,7 +223,7 @@ func TestRetrierValue(t *testing.T) {
 			return *calls, err
 		})
 		require.Equal(t, test.value, value, name)
-		require.Equal(t, test.err, err, name)
+		require.ErrorIs(t, err, test.err, name)
 	}
 }
 
@@ -221,13 +234,11 @@ func TestRetrierRetryable(t *testing.T) {
 	require.Equal(t, 2, *calls)
 }
 
-// A budget is paid once, even if the policy has it too.
+// An empty budget ends the call.
 func TestRetrierBudget(t *testing.T) {
 	budget := &backoff.Budget{Capacity: 10}
 	r := &backoff.Retrier{Policy: every(0, 0, 0), Budget: budget}
-	twice := *r
-	twice.Policy = func() backoff.BackOff { return backoff.WithBudget(waits(0, 0, 0), budget) }
-	for _, r := range []*backoff.Retrier{r, &twice} {
+	for range 2 {
 		operation, calls := failing(-1)
 		err := r.Do(context.Background(), func(context.Context) error { return operation() })
 		require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
@@ -306,7 +317,8 @@ func TestRetrierContextWait(t *testing.T) {
 	})
 }
 
-// A call gets no slot: its deadline leaves no attempt its timeout, or its context ends while it waits.
+// A call gets no slot: its deadline leaves no attempt its timeout, a quarter of a near deadline has passed, or its
+// context ends while it waits.
 func TestRetrierNoSlot(t *testing.T) {
 	for name, test := range map[string]struct {
 		limit  func(context.Context) (context.Context, context.CancelFunc)
@@ -315,10 +327,10 @@ func TestRetrierNoSlot(t *testing.T) {
 	}{
 		"deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, 10*time.Second)
-		}, 8 * time.Second, "no slot for the call"},
+		}, 8 * time.Second, "no slot for the call: all are in use, and the deadline leaves no time to wait"},
 		"near deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, time.Second)
-		}, 0, "no slot for the call"},
+		}, 250 * time.Millisecond, "no slot for the call: all are in use, and the deadline leaves no time to wait"},
 		"cancelled": {func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancelCause(ctx)
 			time.AfterFunc(3*time.Second, func() { cancel(errCause) })
@@ -350,7 +362,7 @@ func TestRetrierNoSlot(t *testing.T) {
 	}
 }
 
-// A call holds its slot from before its first attempt to its end, waits included, also those that a server asks
+// A call holds its slot from before its first attempt to its end, short waits included, also those that a server asks
 // for. The next call then has its whole timeout.
 func TestRetrierSlotHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -358,6 +370,7 @@ func TestRetrierSlotHeld(t *testing.T) {
 			AttemptTimeout: 10 * time.Second,
 			Slots:          backoff.NewSlots(1),
 			Policy:         every(time.Second, time.Second),
+			MaxRetryAfter:  time.Hour,
 		}
 		r.Done = func(_ context.Context, attempts int, _ error) {
 			if attempts == 3 { // the slot of the first call went to the second one, which waits for that
@@ -415,7 +428,7 @@ func TestRetrierCopy(t *testing.T) {
 
 		twice := r
 		twice.MaxRetries = 1
-		require.Same(t, errFailed, twice.Do(t.Context(), returning(errFailed)))
+		require.ErrorIs(t, twice.Do(t.Context(), returning(errFailed)), backoff.ErrRetriesExhausted)
 		require.Equal(t, 5, r.Budget.Tokens())
 		require.Zero(t, r.MaxRetries)
 	})
@@ -427,7 +440,7 @@ func TestRetrierNested(t *testing.T) {
 		timeout, took time.Duration
 		canceled      bool
 	}{
-		"timeout":    {time.Minute, time.Second, false}, // the outer call tries again
+		"timeout":    {time.Minute, 31 * time.Second, false}, // a quarter of it, twice, and the wait between
 		"no timeout": {-1, time.Hour, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -603,13 +616,272 @@ func TestRetrierPanic(t *testing.T) {
 	}
 }
 
+// A wait, even the first one, or a slot that would come too late ends the call at once.
+func TestRetrierTooLate(t *testing.T) {
+	for name, policy := range map[string]func() backoff.BackOff{
+		"first wait": every(time.Minute),
+		"later wait": every(0, time.Minute),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				notes := 0
+				r := &backoff.Retrier{Policy: policy, Budget: &backoff.Budget{Capacity: -1, RetryCost: -1}}
+				r.Notify = func(_ context.Context, _ int, _ error, wait time.Duration) {
+					notes++
+					require.Zero(t, wait)
+				}
+				start := time.Now()
+				err := r.Do(ctx, returning(errFailed))
+				require.EqualError(t, err, "context deadline exceeded: next attempt in 1m0s would be too late: failed")
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, err, errFailed)
+				require.NoError(t, ctx.Err())
+				require.Zero(t, time.Since(start))
+				require.Equal(t, name == "later wait", notes == 1, "a wait that is refused is not notified")
+			})
+		})
+	}
+}
+
+// The longest wait that a server may ask for.
+func TestRetrierMaxRetryAfter(t *testing.T) {
+	for _, test := range []struct {
+		limit, asked time.Duration
+		retried      bool
+	}{
+		{0, time.Minute, true},
+		{0, time.Minute + 1, false},
+		{time.Hour, time.Hour, true},
+		{time.Hour, time.Hour + 1, false},
+		{1, 1, true},
+		{-1, 1, false},
+		{-1, 0, true}, // asks for nothing
+		{math.MinInt64, 1, false},
+		{math.MaxInt64, 1000 * time.Hour, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &backoff.Retrier{MaxRetryAfter: test.limit, Policy: every(0)}
+			err := r.Do(t.Context(), returning(backoff.RetryAfter(errFailed, test.asked), nil))
+			if test.retried {
+				require.NoError(t, err, "%+v", test)
+				return
+			}
+			require.ErrorIs(t, err, backoff.ErrRetriesExhausted, "%+v", test)
+			require.ErrorIs(t, err, errFailed)
+			var later *backoff.RetryAfterError
+			require.ErrorAs(t, err, &later)
+			require.Equal(t, test.asked, later.Duration)
+
+			r.MaxRetries = -1
+			asks := backoff.RetryAfter(errFailed, test.asked)
+			require.Equal(t, asks, r.Do(t.Context(), returning(asks)), "a call without retries ends with its own error")
+		})
+	}
+}
+
+// Where several reasons end a call, the first of this order is the one that the error tells.
+func TestRetrierOrder(t *testing.T) {
+	reasons := []struct {
+		name string
+		add  func(r *backoff.Retrier, failure *error, cancel func())
+		want error
+	}{
+		{"permanent", func(_ *backoff.Retrier, failure *error, _ func()) { *failure = backoff.Permanent(*failure) }, io.EOF},
+		{"context", func(_ *backoff.Retrier, _ *error, cancel func()) { cancel() }, context.Canceled},
+		{"Retryable", func(r *backoff.Retrier, _ *error, _ func()) { r.Retryable = func(error) bool { return false } }, io.EOF},
+		{"policy", func(r *backoff.Retrier, _ *error, _ func()) { r.Policy = every() }, backoff.ErrRetriesExhausted},
+		{"server's wait", func(_ *backoff.Retrier, failure *error, _ func()) {
+			*failure = backoff.RetryAfter(*failure, 2*time.Minute)
+		}, backoff.ErrRetriesExhausted},
+		{"deadline", func(r *backoff.Retrier, _ *error, _ func()) { r.Policy = every(time.Hour) }, context.DeadlineExceeded},
+		{"budget", func(r *backoff.Retrier, _ *error, _ func()) { r.Budget.Capacity = -1 }, backoff.ErrBudgetExhausted},
+	}
+	ends := []error{context.Canceled, backoff.ErrRetriesExhausted, context.DeadlineExceeded, backoff.ErrBudgetExhausted}
+	for i, first := range reasons {
+		for _, second := range reasons[i+1:] {
+			t.Run(first.name+" and "+second.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					failure := io.EOF
+					r := &backoff.Retrier{Policy: every(time.Second), Budget: new(backoff.Budget)}
+					second.add(r, &failure, func() {})
+					first.add(r, &failure, func() {})
+					err := r.Do(ctx, func(context.Context) error {
+						if first.name == "context" || second.name == "context" {
+							cancel()
+						}
+						return failure
+					})
+					require.ErrorIs(t, err, io.EOF)
+					for _, end := range ends {
+						require.Equal(t, end == first.want, errors.Is(err, end), "%v: %v", end, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A long wait is made without the slot, which another call has meanwhile.
+func TestRetrierLongWait(t *testing.T) {
+	for name, test := range map[string]struct {
+		timeout time.Duration
+		policy  time.Duration
+		asked   time.Duration
+		held    bool
+	}{
+		"shorter than the timeout":      {time.Minute, time.Minute - 1, 0, true},
+		"as long as the timeout":        {time.Minute, time.Minute, 0, false},
+		"asked for":                     {time.Minute, time.Second, time.Hour, true},
+		"hardly more than is asked for": {time.Minute, time.Hour + time.Minute - 1, time.Hour, true},
+		"more than is asked for":        {time.Minute, time.Hour + time.Minute, time.Hour, false},
+		"no timeout":                    {-1, time.Hour, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &backoff.Retrier{
+					AttemptTimeout: test.timeout,
+					MaxRetryAfter:  time.Hour,
+					Slots:          backoff.NewSlots(1),
+					Policy:         every(test.policy),
+				}
+				var call sync.WaitGroup
+				begin := time.Now()
+				call.Go(func() {
+					require.NoError(t, r.Do(t.Context(), returning(backoff.RetryAfter(errFailed, test.asked), nil)))
+				})
+				synctest.Wait()
+				require.Equal(t, test.held, r.Slots.InUse() == 1)
+
+				require.NoError(t, r.Do(t.Context(), holding(3*time.Hour)))
+				wait := max(test.policy, test.asked)
+				if test.held {
+					require.Equal(t, wait+3*time.Hour, time.Since(begin), "after the first call")
+				} else {
+					require.Equal(t, 3*time.Hour, time.Since(begin), "beside its wait")
+				}
+				call.Wait()
+				require.Zero(t, r.Slots.InUse())
+			})
+		})
+	}
+}
+
+// After a long wait the call gets no slot again: its deadline, or its context, ends it with its last error. The retry
+// was not made, and costs nothing.
+func TestRetrierNoSlotAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		cancel time.Duration // after so long
+		text   string
+		ended  error
+	}{
+		"deadline":  {time.Hour, "context deadline exceeded: no slot for the next attempt in time: failed", context.DeadlineExceeded},
+		"cancelled": {5 * time.Minute, "context canceled: shutting down: failed", context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var notes journal
+				r := &backoff.Retrier{
+					AttemptTimeout: time.Minute,
+					Slots:          backoff.NewSlots(1),
+					Policy:         every(2 * time.Minute),
+					Budget:         new(backoff.Budget),
+					Done:           notes.done,
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				ctx, end := context.WithCancelCause(ctx)
+				defer time.AfterFunc(test.cancel, func() { end(errCause) }).Stop()
+
+				var call sync.WaitGroup
+				call.Go(func() {
+					err := r.Do(ctx, returning(errFailed, nil))
+					require.EqualError(t, err, test.text)
+					require.ErrorIs(t, err, test.ended)
+					require.ErrorIs(t, err, errFailed)
+					require.NotErrorIs(t, err, backoff.ErrNoSlot, "an attempt was made")
+				})
+				synctest.Wait()
+				holder := *r
+				holder.Done = nil
+				require.NoError(t, holder.Do(t.Context(), holding(time.Hour)))
+				call.Wait()
+				require.Equal(t, []string{"done after 1: " + test.text}, notes.entries)
+				require.Equal(t, 25, r.Budget.Tokens())
+				require.Zero(t, r.Slots.InUse())
+			})
+		})
+	}
+}
+
+// strange is a context of a user's own.
+type strange struct {
+	context.Context
+	done     func() <-chan struct{}
+	err      func() error
+	deadline func() (time.Time, bool)
+}
+
+func (s strange) Done() <-chan struct{}       { return s.done() }
+func (s strange) Err() error                  { return s.err() }
+func (s strange) Deadline() (time.Time, bool) { return s.deadline() }
+
+// Whatever a context of a user's own does, the call ends, and no slot and no token is lost.
+func TestRetrierStrangeContext(t *testing.T) {
+	for name, change := range map[string]func(s *strange){
+		"Done is nil":      func(s *strange) { s.done = func() <-chan struct{} { return nil } },
+		"Err is set early": func(s *strange) { s.err = func() error { return errCause } },
+		"Deadline is past": func(s *strange) {
+			s.deadline = func() (time.Time, bool) { return time.Time{}, true }
+		},
+		"Deadline panics": func(s *strange) { s.deadline = func() (time.Time, bool) { panic("boom") } },
+		"Done panics":     func(s *strange) { s.done = func() <-chan struct{} { panic("boom") } },
+		"Done is closed, and Err nil": func(s *strange) {
+			closed := make(chan struct{})
+			close(closed)
+			s.done = func() <-chan struct{} { return closed }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				s := &strange{ctx, ctx.Done, ctx.Err, ctx.Deadline}
+				change(s)
+				r := &backoff.Retrier{
+					AttemptTimeout: time.Second,
+					Slots:          backoff.NewSlots(1),
+					Budget:         &backoff.Budget{Capacity: 100},
+					Policy:         every(time.Millisecond, time.Minute),
+				}
+				var calls sync.WaitGroup
+				for range 3 { // the second and the third wait for the slot
+					calls.Go(func() {
+						defer func() { _ = recover() }()
+						_ = r.Do(*s, returning(errFailed))
+					})
+				}
+				calls.Wait()
+				require.Zero(t, r.Slots.InUse())
+				require.Zero(t, r.Slots.Waiting())
+				before := r.Budget.Tokens()
+				require.NoError(t, r.Do(t.Context(), returning(nil)), "the slot is free")
+				require.LessOrEqual(t, before, r.Budget.Tokens())
+			})
+		})
+	}
+}
+
 func TestRetrierBadInput(t *testing.T) {
 	ctx := context.Background()
 	var noContext context.Context
 	value := func(context.Context) (int, error) { panic("op was called") }
 	done := func(context.Context, int, error) { panic("Done was called") }
 	plain := &backoff.Retrier{Done: done}
-	noTimeout := &backoff.Retrier{Slots: backoff.NewSlots(1), Done: done}
+	var none *backoff.Retrier
 	zeroSlots := &backoff.Retrier{Slots: new(backoff.Slots), AttemptTimeout: 1, Done: done}
 	for _, test := range []struct {
 		text string
@@ -619,13 +891,12 @@ func TestRetrierBadInput(t *testing.T) {
 		{"backoff: Do called with a nil context", func() { _, _ = backoff.DoWithData(noContext, plain, value) }},
 		{"backoff: Do called with a nil op", func() { _ = plain.Do(ctx, nil) }},
 		{"backoff: DoWithData called with a nil op", func() { _, _ = backoff.DoWithData[int](ctx, plain, nil) }},
-		{"backoff: a Retrier with Slots needs an AttemptTimeout", func() { _ = noTimeout.Do(ctx, unexpected) }},
-		{"backoff: a Retrier with Slots needs an AttemptTimeout", func() { _ = noTimeout.Do(cancelled(), unexpected) }},
+		{"backoff: Do called on a nil Retrier", func() { _ = none.Do(ctx, unexpected) }},
+		{"backoff: Do called on a nil Retrier", func() { _, _ = backoff.DoWithData(ctx, none, value) }},
 		{"backoff: Acquire called on a zero Slots; use NewSlots", func() { _ = zeroSlots.Do(ctx, unexpected) }},
 	} {
 		require.PanicsWithValue(t, test.text, test.call)
 	}
-	require.Zero(t, noTimeout.Slots.InUse())
 }
 
 // A server accepts each connection, reads the request, and never answers. net/http's error is that of any
@@ -663,7 +934,7 @@ func TestRetrierHTTP(t *testing.T) {
 	})
 }
 
-// What a call allocates beyond the same one written by hand.
+// A call allocates no more than the same one written by hand, whatever the Retrier has.
 func TestRetrierAllocs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -678,24 +949,20 @@ func TestRetrierAllocs(t *testing.T) {
 		}, backoff.WithContext(policy, ctx)))
 	})
 	slots := backoff.NewSlots(1)
-	for name, test := range map[string]struct {
-		r     backoff.Retrier
-		extra float64
-	}{
-		"timeout":   {backoff.Retrier{AttemptTimeout: time.Second}, 0},
-		"slots":     {backoff.Retrier{AttemptTimeout: time.Second, Slots: slots}, 0},
-		"done":      {backoff.Retrier{AttemptTimeout: time.Second, Slots: slots, Done: func(context.Context, int, error) {}}, 0},
-		"notify":    {backoff.Retrier{AttemptTimeout: time.Second, Slots: slots, Notify: new(journal).notify}, 2},
-		"budget":    {backoff.Retrier{AttemptTimeout: time.Second, Slots: slots, Budget: new(backoff.Budget)}, 2},
-		"retryable": {backoff.Retrier{AttemptTimeout: time.Second, Slots: slots, Retryable: isEOF}, 2},
+	for name, r := range map[string]backoff.Retrier{
+		"timeout": {AttemptTimeout: time.Second},
+		"everything": {
+			AttemptTimeout: time.Second, Slots: slots, Budget: new(backoff.Budget), Retryable: isEOF,
+			Notify: new(journal).notify, Done: func(context.Context, int, error) {},
+		},
 	} {
-		allocs := testing.AllocsPerRun(100, func() { require.NoError(t, test.r.Do(ctx, succeeds)) })
-		require.LessOrEqual(t, allocs, byHand+test.extra, name)
+		allocs := testing.AllocsPerRun(100, func() { require.NoError(t, r.Do(ctx, succeeds)) })
+		require.LessOrEqual(t, allocs, byHand, name)
 		allocs = testing.AllocsPerRun(100, func() {
-			_, err := backoff.DoWithData(ctx, &test.r, value)
+			_, err := backoff.DoWithData(ctx, &r, value)
 			require.NoError(t, err)
 		})
-		require.LessOrEqual(t, allocs, byHand+test.extra, name+", with data")
+		require.LessOrEqual(t, allocs, byHand, name+", with data")
 	}
 }
 
@@ -713,6 +980,7 @@ type stress struct {
 	start time.Time
 	busy  atomic.Int64 // attempts in progress
 	most  atomic.Int64 // of them, and of the slots in use
+	spent atomic.Int64 // retries that failed
 }
 
 // stressCall is what became of a call. Its times count from the start.
@@ -721,7 +989,6 @@ type stressCall struct {
 	latest   time.Duration // when it leaves the line
 	attempts int
 	began    time.Duration // its first attempt
-	ended    time.Duration // its last attempt
 	left     time.Duration
 	err      error
 }
@@ -754,7 +1021,7 @@ func (s *stress) call(c *stressCall, random *rand.Rand) {
 	switch random.IntN(3) {
 	case 0:
 		ctx, cancel = context.WithTimeout(ctx, limit)
-		c.latest = c.arrived + max(0, limit-stressTimeout)
+		c.latest = c.arrived + max(limit-stressTimeout, limit/4)
 	case 1:
 		defer time.AfterFunc(limit, cancel).Stop()
 		c.latest = c.arrived + limit
@@ -779,10 +1046,7 @@ func (s *stress) attempt(ctx context.Context, c *stressCall, random *rand.Rand) 
 	}
 	s.count(s.busy.Add(1))
 	s.count(int64(s.r.Slots.InUse()))
-	defer func() {
-		s.busy.Add(-1)
-		c.ended = s.now()
-	}()
+	defer s.busy.Add(-1)
 
 	work := s.upTo(2*stressTimeout, random)
 	if random.IntN(2) == 0 {
@@ -800,11 +1064,21 @@ func (s *stress) attempt(ctx context.Context, c *stressCall, random *rand.Rand) 
 	case 1:
 		runtime.Goexit()
 	case 2:
-		return backoff.Permanent(errFailed)
-	case 3, 4, 5, 6:
-		return errFailed
+		return s.fail(c, backoff.Permanent(errFailed))
+	case 3:
+		return s.fail(c, backoff.RetryAfter(errFailed, s.upTo(3*stressTimeout, random)))
+	case 4, 5, 6, 7:
+		return s.fail(c, errFailed)
 	}
 	return nil
+}
+
+// fail notes that an attempt fails.
+func (s *stress) fail(c *stressCall, err error) error {
+	if c.attempts > 1 {
+		s.spent.Add(1)
+	}
+	return err
 }
 
 // count notes n if it is the most so far.
@@ -817,16 +1091,17 @@ func (s *stress) count(n int64) {
 	}
 }
 
-// Calls with random deadlines, cancellations, panics and Goexit. There are never more in progress than slots,
-// waits between attempts included; no slot is lost; and whoever does not leave the line is served in order.
+// Calls with random deadlines, long and short waits, cancellations, panics and Goexit. There are never more attempts in
+// progress than slots; no slot and no token is lost; and whoever does not leave the line is served in order.
 func TestRetrierStress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stress{start: time.Now()}
 		s.r = backoff.Retrier{
 			AttemptTimeout: stressTimeout,
 			Slots:          backoff.NewSlots(stressSlots),
+			Budget:         &backoff.Budget{Capacity: 1e9, SuccessRefund: -1},
 			Policy: func() backoff.BackOff {
-				return backoff.WithMaxRetries(backoff.NewExponentialBackOff(backoff.WithInitialInterval(stressTimeout)), 2)
+				return backoff.NewExponentialBackOff(backoff.WithInitialInterval(stressTimeout))
 			},
 		}
 		calls := make([][]stressCall, stressGoroutines)
@@ -838,17 +1113,18 @@ func TestRetrierStress(t *testing.T) {
 
 		require.Zero(t, s.r.Slots.InUse())
 		require.EqualValues(t, stressSlots, s.most.Load())
+		require.EqualValues(t, 1e9-5*s.spent.Load(), s.r.Budget.Tokens())
 		requireOrder(t, slices.Concat(calls...))
 	})
 }
 
-// requireOrder requires that calls got their slots in the order in which they arrived, and in time, or left
-// the line in time, and that there were as many in progress as slots, and never more.
+// requireOrder requires that calls got their first slots in the order in which they arrived, and in time, or left the
+// line in time.
 func requireOrder(t *testing.T, calls []stressCall) {
 	t.Helper()
 	slices.SortFunc(calls, func(a, b stressCall) int { return cmp.Compare(a.arrived, b.arrived) })
 	var before time.Duration
-	var served []stressCall
+	served := 0
 	for _, c := range calls {
 		if c.attempts == 0 {
 			require.ErrorIs(t, c.err, backoff.ErrNoSlot)
@@ -859,19 +1135,9 @@ func requireOrder(t *testing.T, calls []stressCall) {
 		require.LessOrEqual(t, c.began, c.latest)
 		require.GreaterOrEqual(t, c.began, before, "served before a call that had arrived earlier")
 		before = c.began
-		served = append(served, c)
+		served++
 	}
-	t.Logf("%d calls, %d of which got a slot", len(calls), len(served))
-
-	// The calls in progress when one begins are those that have begun earlier and end later.
-	var ends []time.Duration
-	most := 0
-	for _, c := range served {
-		ends = slices.DeleteFunc(ends, func(end time.Duration) bool { return end <= c.began })
-		ends = append(ends, c.ended)
-		most = max(most, len(ends))
-	}
-	require.Equal(t, stressSlots, most)
+	t.Logf("%d calls, %d of which got a slot", len(calls), served)
 }
 
 // In a bubble of testing/synctest, time passes only while everybody waits. So a test asserts each wait, and takes
@@ -886,7 +1152,6 @@ func ExampleRetrier_bubble() {
 	synctest.Test(&t, func(t *testing.T) {
 		var waits []time.Duration
 		users := users
-		users.MaxRetries = 3
 		users.Policy = func() backoff.BackOff {
 			return backoff.NewExponentialBackOff(backoff.WithJitter(backoff.NoJitter))
 		}
@@ -907,5 +1172,5 @@ func ExampleRetrier_bubble() {
 		fmt.Println(waits, err, "after", time.Since(start))
 	})
 	// Output:
-	// [500ms 750ms 1.125s] context deadline exceeded after 10.375s
+	// [500ms 750ms 1.125s] retries exhausted: context deadline exceeded after 10.375s
 }

@@ -20,10 +20,10 @@ type Notify func(err error, wait time.Duration)
 // Retry gives up when one of these happens:
 //
 //   - o returns an error marked by [Permanent]. Retry returns that error, without the mark.
-//   - b stops, because it allows no more retries or no more time. Retry returns o's last error, to which
-//     [WithStopCause] and [WithBudget] add their reason.
+//   - b stops, because it allows no more retries or no more time. Retry returns o's last error.
 //   - b's context is done (see [WithContext]). A wait is cut short, and o is not called again. The error
-//     matches ctx.Err(), context.Cause(ctx) and o's last error.
+//     matches ctx.Err(), context.Cause(ctx) and o's last error; and that of the attempt before, if the context
+//     ended while o was running.
 //   - The next wait would outlast the context's deadline. Retry does not sleep until the deadline, but returns
 //     immediately. The error matches [context.DeadlineExceeded] and o's last error; ctx.Err() is still nil.
 //

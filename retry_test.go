@@ -150,7 +150,6 @@ func TestTimerStop(t *testing.T) {
 		"permanent": {backoff.Permanent(errFailed), waits(1)},
 		"policy":    {errFailed, waits()},
 		"context":   {errFailed, backoff.WithContext(waits(1), cancelled())},
-		"budget":    {errFailed, backoff.WithBudget(waits(1), &backoff.Budget{Capacity: -1})},
 	} {
 		timer := new(instantTimer)
 		_ = backoff.RetryNotifyWithTimer(func() error { return test.err }, test.policy, nil, timer)
@@ -184,20 +183,11 @@ func TestTimerContext(t *testing.T) {
 	require.Equal(t, 1, timer.stops)
 }
 
-// A Timer without a channel ends the loop, as if the policy had stopped. No limit is named, because
-// none has been reached.
+// A Timer without a channel ends the loop, as if the policy had stopped.
 func TestTimerWithoutChannel(t *testing.T) {
-	for name, b := range map[string]backoff.BackOff{
-		"policy":   waits(1, 1),
-		"label":    backoff.WithStopCause(waits(1, 1), errCause),
-		"fallback": &fallback{foreign: foreign{backoff.WithStopCause(waits(), errCause)}, second: waits(1, 1)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			timer := new(nilTimer)
-			operation, calls := failing(-1)
-			require.Same(t, errFailed, backoff.RetryNotifyWithTimer(operation, b, nil, timer))
-			require.Equal(t, 1, *calls)
-			require.Equal(t, 1, timer.stops)
-		})
-	}
+	timer := new(nilTimer)
+	operation, calls := failing(-1)
+	require.Same(t, errFailed, backoff.RetryNotifyWithTimer(operation, waits(1, 1), nil, timer))
+	require.Equal(t, 1, *calls)
+	require.Equal(t, 1, timer.stops)
 }

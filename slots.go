@@ -13,37 +13,44 @@ import (
 // calls.
 var ErrNoSlot = errors.New("no slot for the call")
 
+// errNoTimeToWait is the error of a call whose context has not ended, but whose deadline is too near.
+var errNoTimeToWait = &joined{ErrNoSlot, errors.New("all are in use, and the deadline leaves no time to wait")}
+
 // Slots limits how many calls to a service are in progress at once in this process, so that calls and their
-// retries cannot keep an overloaded service down. A call holds a slot from before its first attempt to its
-// end, waits included.
+// retries cannot keep an overloaded service down.
 //
 // Make one Slots for each service, share it among all that call the service, and set it in a [Retrier], which
 // acquires and releases the slots:
 //
 //	var users = backoff.Retrier{
 //		AttemptTimeout: 2 * time.Second,
-//		Slots:          backoff.NewSlots(20),
+//		Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s
+//		Budget:         new(backoff.Budget),
 //	}
 //
 // # How many
 //
-// If you know how many requests the service can answer, make in each process
+// Make in each process
 //
-//	requests per second × timeout of an attempt / 2 / processes
+//	3/4 × the calls that it makes in a second, at its busiest × AttemptTimeout
 //
-// slots, where processes is the largest number that may run at once: 20 for 200 requests per second, 2 s and ten
-// processes. Even if every attempt runs into its timeout, fewer requests then arrive than the service can answer,
-// and it works off what has piled up. Four times as many slots do not protect it. If the result is less than one,
-// make one slot, and set a [Budget], since there are too many slots then.
+// slots, to the nearest whole number, but at least one. Count the calls with the Retrier's Done, or with the metrics
+// that the program has; retries do not count.
 //
-// If you know only your own traffic, make two to three times as many as calls are usually in progress in the
-// process. That is their rate times their duration, or what InUse returns.
+// That protects a service which can do what it does on a busy day. Even if every attempt runs into its timeout, three
+// quarters of a busy day's calls arrive in a second, and the service works off what has piled up. It asks that a
+// call takes at most a third of AttemptTimeout on average: then few calls wait for a slot on a healthy day.
 //
-// If you know both, take the smaller number, but not less than is in progress on a healthy day.
+// More slots are right if you know that the service can do more than it does on a busy day. Half of what it can do
+// protects it as well:
 //
-// Calls that hang hold the slots that other calls need. So give each part of a service that can fail by itself
-// slots of its own. Where somebody waits for the calls, set a Budget besides, which ends the retries of those
-// that hang.
+//	calls that it can do in a second × AttemptTimeout / 2
+//
+// slots in all processes together. If there may be more processes than you have counted, such as those that an
+// autoscaler starts during an outage, a [Budget] is what protects the service.
+//
+// Give each part of a service that can fail by itself slots of its own: calls that hang hold the slots that other
+// calls need.
 //
 // A Slots is safe for concurrent use. It must not be copied. A nil Slots has a slot for every call; the zero
 // value is not usable.
@@ -66,9 +73,10 @@ func NewSlots(n int) *Slots {
 // Acquire takes a slot for a call whose attempts have the given timeout. If it returns nil, the call must end with
 // Release. A [Retrier] calls both.
 //
-// If no slot is free, Acquire waits; first come, first served. It waits until ctx ends, but if ctx has a deadline,
-// only until an attempt would have less than its whole timeout left: such an attempt costs the service as much,
-// and is most likely in vain. A timeout of zero or less means that attempts have none.
+// If no slot is free, Acquire waits in line; first come, first served. It waits until ctx ends. If ctx has a
+// deadline, it waits only as long as that leaves an attempt its whole timeout: a shorter attempt costs the service
+// as much, and is most likely in vain. But it always waits for a quarter of the time that is left, also where that
+// time is hardly longer than the timeout. A timeout of zero or less means that attempts have none.
 //
 // The error matches [ErrNoSlot]. If ctx has ended, it also matches ctx.Err() and context.Cause(ctx); such a call
 // gets no slot even if one is free.
@@ -96,22 +104,29 @@ func (s *Slots) Acquire(ctx context.Context, timeout time.Duration) error {
 	place := s.waiting.PushBack(turn)
 	s.mu.Unlock()
 
-	if !await(ctx, turn, timeout) {
-		s.leave(place)
+	acquired := false
+	defer func() {
+		if !acquired { // a context of a user's own may panic, too
+			s.leave(place)
+		}
+	}()
+	acquired = await(ctx, turn, timeout)
+	if !acquired {
 		return noSlot(ctx)
 	}
 	return nil
 }
 
-// await waits for turn, for as long as ctx leaves an attempt its timeout, and reports whether it came.
+// await waits for turn, for as long as ctx leaves time, and reports whether it came.
 func await(ctx context.Context, turn <-chan struct{}, timeout time.Duration) bool {
 	var late <-chan time.Time
 	if deadline, ok := ctx.Deadline(); ok && timeout > 0 { // without a timeout, the end of ctx is the limit
 		left := max(0, time.Until(deadline))
-		timer := time.NewTimer(left - timeout)
+		timer := time.NewTimer(max(left-timeout, left/4))
 		defer timer.Stop()
 		late = timer.C
 	}
+
 	select {
 	case <-turn:
 		return ctx.Err() == nil // select picks at random when both are ready
@@ -124,10 +139,11 @@ func await(ctx context.Context, turn <-chan struct{}, timeout time.Duration) boo
 
 // noSlot returns the error of a call that got no slot.
 func noSlot(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return newContextError(err, context.Cause(ctx), ErrNoSlot)
+	err := ctx.Err()
+	if err == nil {
+		return errNoTimeToWait
 	}
-	return ErrNoSlot
+	return newContextError(err, context.Cause(ctx), ErrNoSlot, nil)
 }
 
 // leave takes a call out of the line. If its turn has come meanwhile, the slot goes to the next call.
@@ -166,7 +182,7 @@ func (s *Slots) pass() {
 	close(turn)
 }
 
-// InUse returns how many slots are in use, for a metric: it tells how many calls are usually in progress.
+// InUse returns how many slots are in use, for a metric.
 func (s *Slots) InUse() int {
 	if s == nil {
 		return 0
@@ -174,4 +190,14 @@ func (s *Slots) InUse() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.inUse
+}
+
+// Waiting returns how many calls wait in line for a slot, for a metric.
+func (s *Slots) Waiting() int {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting.Len()
 }

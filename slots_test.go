@@ -85,7 +85,8 @@ func TestSlotsOrder(t *testing.T) {
 	})
 }
 
-// A call waits only for as long as its deadline leaves an attempt its whole timeout.
+// A call waits only for as long as its deadline leaves an attempt its whole timeout, but for a quarter of what is left
+// at least.
 func TestSlotsDeadline(t *testing.T) {
 	const never = time.Hour
 	for name, test := range map[string]struct {
@@ -98,9 +99,13 @@ func TestSlotsDeadline(t *testing.T) {
 		"no deadline":             {0, 2 * time.Second, never, never, false, false},
 		"in time":                 {10 * time.Second, 2 * time.Second, 8*time.Second - 1, 8*time.Second - 1, false, false},
 		"too late":                {10 * time.Second, 2 * time.Second, 8*time.Second + 1, 8 * time.Second, true, false},
-		"never enough":            {time.Second, 2 * time.Second, never, 0, true, false},
-		"just enough":             {2 * time.Second, 2 * time.Second, never, 0, true, false},
-		"longest timeout":         {time.Minute, math.MaxInt64, never, 0, true, false},
+		"less than the timeout":   {time.Second, 2 * time.Second, never, time.Second / 4, true, false},
+		"just the timeout":        {2 * time.Second, 2 * time.Second, never, time.Second / 2, true, false},
+		"a quarter, in time":      {2 * time.Second, 2 * time.Second, time.Second/2 - 1, time.Second/2 - 1, false, false},
+		"three quarters":          {4 * time.Second, 3 * time.Second, never, time.Second, true, false},
+		"more than that":          {4 * time.Second, 3500 * time.Millisecond, never, time.Second, true, false},
+		"less than that":          {4 * time.Second, 2500 * time.Millisecond, never, 1500 * time.Millisecond, true, false},
+		"longest timeout":         {time.Minute, math.MaxInt64, never, 15 * time.Second, true, false},
 		"no timeout, in time":     {10 * time.Second, 0, 10*time.Second - 1, 10*time.Second - 1, false, false},
 		"no timeout, too late":    {10 * time.Second, 0, never, 10 * time.Second, true, true},
 		"negative, in time":       {10 * time.Second, -time.Second, 10*time.Second - 1, 10*time.Second - 1, false, false},
@@ -136,6 +141,26 @@ func TestSlotsDeadline(t *testing.T) {
 	}
 }
 
+func TestSlotsWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		line := newLine(backoff.NewSlots(1))
+		require.NoError(t, line.slots.Acquire(ctx, time.Second))
+		for n := range 3 {
+			require.Equal(t, n, line.slots.Waiting())
+			line.acquire(ctx, time.Second)
+		}
+		require.Equal(t, 3, line.slots.Waiting())
+		line.slots.Release()
+		synctest.Wait()
+		require.Equal(t, 2, line.slots.Waiting())
+		cancel()
+		line.wait()
+		require.Zero(t, line.slots.Waiting())
+		require.Equal(t, 1, line.slots.InUse())
+	})
+}
+
 // A free slot costs no wait, so the deadline does not matter.
 func TestSlotsFree(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -155,7 +180,8 @@ func TestSlotsOverdue(t *testing.T) {
 		for _, timeout := range []time.Duration{1, math.MaxInt64} {
 			call := line.acquire(overdue{t.Context()}, timeout)
 			line.wait()
-			require.Equal(t, &acquired{err: backoff.ErrNoSlot}, call)
+			require.ErrorIs(t, call.err, backoff.ErrNoSlot)
+			require.Zero(t, call.at)
 		}
 	})
 }
@@ -201,7 +227,8 @@ func TestSlotsLeave(t *testing.T) {
 		line.wait()
 
 		for n := range 3 {
-			require.Equal(t, &acquired{backoff.ErrNoSlot, 59 * time.Second}, leave[n])
+			require.ErrorIs(t, leave[n].err, backoff.ErrNoSlot)
+			require.Equal(t, 59*time.Second, leave[n].at)
 			require.Equal(t, &acquired{nil, time.Duration(n+1) * time.Hour}, stay[n])
 		}
 		require.Zero(t, line.slots.InUse())
@@ -298,7 +325,8 @@ func TestSlotsPackageVariable(t *testing.T) {
 			line.release(2 * time.Hour)
 			line.wait()
 
-			require.Equal(t, &acquired{backoff.ErrNoSlot, 59 * time.Second}, late)
+			require.ErrorIs(t, late.err, backoff.ErrNoSlot)
+			require.Equal(t, 59*time.Second, late.at)
 			require.Equal(t, &acquired{nil, time.Hour}, served)
 			require.Zero(t, line.slots.InUse())
 		})
@@ -313,6 +341,7 @@ func TestSlotsNil(t *testing.T) {
 	}
 	require.NoError(t, slots.Acquire(cancelled(), time.Second))
 	require.Zero(t, slots.InUse())
+	require.Zero(t, slots.Waiting())
 	slots.Release()
 }
 

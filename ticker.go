@@ -27,8 +27,8 @@ import (
 // its NextBackOff; stop if the wait is negative, and select on time.After(wait) otherwise. Example_select
 // shows it, in example_test.go.
 //
-// A Ticker does not see how attempts end. So [Permanent], [RetryAfter] and [WithRetryIf] have no effect, and
-// a wait that will outlast the context's deadline still starts.
+// A Ticker does not see how attempts end. So [Permanent] and [RetryAfter] have no effect, and a
+// wait that will outlast the context's deadline still starts.
 //
 // A Ticker is safe for concurrent use. Do not use its policy elsewhere until C is closed. The zero value is
 // not usable.
@@ -48,9 +48,6 @@ var errTick = errors.New("backoff: the outcome of a tick is not known")
 
 // NewTicker returns a [Ticker] with the waits of b. It resets b. The first tick comes immediately, even if
 // b's context is done. The value of each later tick is the time at which its wait ended.
-//
-// NewTicker panics if b has a [Budget]: a Ticker does not know how an attempt ended, and would pay for a tick
-// after a success as well. Use [Budget.Withdraw] and [Budget.Deposit] in your loop instead.
 func NewTicker(b BackOff) *Ticker { return NewTickerWithTimer(b, nil) }
 
 // NewTickerWithTimer is like [NewTicker], but waits on timer instead of real time, for example in tests. It
@@ -59,12 +56,8 @@ func NewTickerWithTimer(b BackOff, timer Timer) *Ticker {
 	c := make(chan time.Time)
 	t := &Ticker{C: c, c: c, stop: make(chan struct{})}
 	b = orDefault(b)
-	l := &loop{timer: timer, ticker: t}
-	l.start(b)
-	if l.budget {
-		panic("backoff: NewTicker called with a policy that has a budget")
-	}
 	b.Reset()
+	l := &loop{policy: b, ctx: contextOf(b), timer: timer, ticker: t}
 	go t.run(l)
 	return t
 }

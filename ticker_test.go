@@ -253,16 +253,3 @@ func TestTickerContextSilent(t *testing.T) {
 		}
 	})
 }
-
-// A Ticker does not know how an attempt ended, so it would pay for successes out of what all share.
-func TestTickerBudget(t *testing.T) {
-	budget := new(backoff.Budget)
-	for _, b := range []backoff.BackOff{
-		backoff.WithBudget(nil, budget),
-		backoff.WithContext(foreign{backoff.WithMaxRetries(backoff.WithBudget(nil, budget), 3)}, t.Context()),
-	} {
-		const text = "backoff: NewTicker called with a policy that has a budget"
-		require.PanicsWithValue(t, text, func() { backoff.NewTicker(b) })
-		require.PanicsWithValue(t, text, func() { backoff.NewTickerWithTimer(b, new(instantTimer)) })
-	}
-}

@@ -3,8 +3,7 @@ package backoff
 import "time"
 
 // WithMaxRetries limits a loop to max retries, which are max+1 attempts. Zero means no retries. The loop then
-// returns the operation's last error; [WithStopCause] adds a name for the limit. A Reset of the policy by the
-// operation starts the count over.
+// returns the operation's last error. A Reset of the policy by the operation starts the count over.
 func WithMaxRetries(b BackOff, max uint64) BackOff {
 	return &triesBackOff{decorator: decorator{orDefault(b)}, max: max}
 }

@@ -20,7 +20,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -37,7 +36,6 @@ import (
 
 // Defaults for the fields of [Options].
 const (
-	defaultRetries        = 4
 	defaultAttemptTimeout = 30 * time.Second
 	defaultMaxRetryAfter  = time.Minute
 )
@@ -106,7 +104,6 @@ type Options struct {
 // the call's context has ended, its code is Canceled or DeadlineExceeded, and it matches the last attempt's status
 // too.
 func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
-	o.AttemptTimeout = cmp.Or(o.AttemptTimeout, defaultAttemptTimeout)
 	if o.Budget == nil && o.Slots == nil {
 		o.Budget = new(backoff.Budget)
 	}
@@ -116,12 +113,7 @@ func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 			return invoke(ctx, method, req, reply, cc, opts...)
 		}
 
-		var err error
-		if o.Idempotent != nil && o.Idempotent(method) {
-			err = c.repeat(opts)
-		} else {
-			err = c.once(opts)
-		}
+		err := c.run(o.Idempotent != nil && o.Idempotent(method), opts)
 		if o.Done != nil {
 			o.Done(ctx, method, c.attempts, err)
 		}
@@ -144,29 +136,16 @@ type call struct {
 	send     func(ctx context.Context, opts ...grpc.CallOption) error // makes an attempt
 	attempts int
 	last     error // of the last attempt
-	tooLong  time.Duration
 }
 
-// once sends a call that must not be repeated.
-func (c *call) once(opts []grpc.CallOption) error {
-	if c.ctx.Err() != nil {
-		err := backoff.Retry(c.ctx.Err, backoff.WithContext(&backoff.StopBackOff{}, c.ctx)) // it adds the cause
-		return c.result(err)
-	}
-	if err := c.options.Slots.Acquire(c.ctx, c.options.AttemptTimeout); err != nil {
-		return c.result(err)
-	}
-	defer c.options.Slots.Release()
-	c.attempts++
-	return c.send(c.ctx, opts...)
-}
-
-// repeat sends a call as often as that may help.
-func (c *call) repeat(opts []grpc.CallOption) error {
+// run sends a call, and again as often as that may help if it is idempotent.
+func (c *call) run(idempotent bool, opts []grpc.CallOption) error {
 	retrier := backoff.Retrier{
-		AttemptTimeout: c.options.AttemptTimeout,
+		AttemptTimeout: cmp.Or(c.options.AttemptTimeout, defaultAttemptTimeout),
 		Slots:          c.options.Slots,
-		Policy:         c.policy,
+		MaxRetries:     c.options.MaxRetries,
+		MaxRetryAfter:  c.options.MaxRetryAfter,
+		Policy:         c.options.Policy,
 		Budget:         c.options.Budget,
 		Notify: func(ctx context.Context, attempt int, err error, wait time.Duration) {
 			if c.options.Notify != nil {
@@ -174,7 +153,13 @@ func (c *call) repeat(opts []grpc.CallOption) error {
 			}
 		},
 	}
+	if !idempotent {
+		retrier.MaxRetries = -1
+	}
 	err := retrier.Do(c.ctx, func(ctx context.Context) error {
+		if !idempotent && c.options.AttemptTimeout == 0 {
+			ctx = c.ctx // by default it is not cut off, since it would not be sent again
+		}
 		c.attempts++
 		forget(opts)
 		var trailer metadata.MD
@@ -194,41 +179,6 @@ func forget(opts []grpc.CallOption) {
 			*opt.TrailerAddr = nil
 		}
 	}
-}
-
-func (c *call) policy() backoff.BackOff {
-	var policy backoff.BackOff
-	if c.options.Policy != nil {
-		policy = c.options.Policy()
-	}
-	retries := c.options.MaxRetries
-	if policy == nil {
-		retries = cmp.Or(retries, defaultRetries)
-		policy = backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter), backoff.WithMaxElapsedTime(time.Minute))
-	}
-	if retries != 0 {
-		policy = backoff.WithMaxRetries(policy, uint64(max(0, retries)))
-	}
-	return refusing{policy, c}
-}
-
-// refusing stops a call if a wait would outlast its deadline. A loop starts its first wait nevertheless, and the
-// status would be lost.
-type refusing struct {
-	backoff.BackOff
-	call *call
-}
-
-func (r refusing) Unwrap() backoff.BackOff { return r.BackOff }
-
-func (r refusing) NextBackOff() time.Duration {
-	wait := r.BackOff.NextBackOff()
-	deadline, ok := r.call.ctx.Deadline()
-	if ok && wait > 0 && wait >= time.Until(deadline) {
-		r.call.tooLong = wait
-		return backoff.Stop
-	}
-	return wait
 }
 
 // check marks err as permanent, or with the wait that the server asks for.
@@ -277,9 +227,6 @@ func (c *call) result(err error) error {
 		s = status.FromContextError(ended).Proto()
 	case c.attempts == 0: // no slot
 		s = status.New(codes.ResourceExhausted, "").Proto()
-	case c.tooLong > 0:
-		err = fmt.Errorf("%w: next attempt in %v would be too late: %w",
-			context.DeadlineExceeded, c.tooLong.Round(time.Millisecond), err)
 	case !errors.Is(err, context.DeadlineExceeded): // what is left is a wait of the server's that was refused
 		return err
 	}

@@ -106,6 +106,7 @@ package httpretry
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"hash/maphash"
 	"io"
@@ -119,7 +120,6 @@ import (
 
 // Defaults for the fields of [Transport].
 const (
-	defaultRetries        = 4
 	defaultAttemptTimeout = 30 * time.Second
 	defaultMaxRetryAfter  = time.Minute
 )
@@ -290,24 +290,6 @@ func (t *Transport) retryable(req *http.Request, resp *http.Response, err error)
 	return Retryable(resp, err)
 }
 
-// policy returns the policy of a request, with the limit of its retries.
-func (t *Transport) policy() backoff.BackOff {
-	var policy backoff.BackOff
-	if t.Policy != nil {
-		policy = t.Policy()
-	}
-
-	retries := t.MaxRetries
-	if policy == nil {
-		policy = backoff.NewExponentialBackOff(backoff.WithJitter(backoff.FullJitter))
-		retries = cmp.Or(retries, defaultRetries)
-	}
-	if retries == 0 {
-		return policy
-	}
-	return backoff.WithMaxRetries(policy, uint64(max(0, retries)))
-}
-
 // budget returns the budget that pays for retries at service, or nil if there is none.
 func (t *Transport) budget(service *url.URL) *backoff.Budget {
 	if t.Budget != nil || t.Slots != nil {
@@ -322,33 +304,33 @@ type call struct {
 	request    *http.Request
 	idempotent bool
 	attempts   int
-	waited     bool     // some wait was above zero
 	last       *attempt // nil before the first attempt
 }
 
 // run sends the request, once it has a slot, until the outcome is an answer or there must not be another attempt.
 func (c *call) run() error {
-	t, ctx := c.transport, c.request.Context()
-	if ctx.Err() != nil {
+	t := c.transport
+	retrier := backoff.Retrier{
+		AttemptTimeout: t.attemptTimeout(), // says how long a request may wait for a slot; attempts have their own limit
+		Slots:          t.Slots,
+		MaxRetries:     t.MaxRetries,
+		MaxRetryAfter:  t.MaxRetryAfter,
+		Policy:         t.Policy,
+		Budget:         t.budget(c.request.URL),
+		Notify:         c.notify,
+	}
+	attempt := c.once
+	if repeatable(c.request) {
+		c.idempotent = t.idempotent(c.request)
+	} else {
+		retrier.MaxRetries = -1
+		attempt = c.pass
+	}
+	err := retrier.Do(c.request.Context(), func(context.Context) error { return attempt() })
+	if c.attempts == 0 {
 		closeBody(c.request)
-		return backoff.Retry(ctx.Err, backoff.WithContext(&backoff.StopBackOff{}, ctx)) // it adds the cause
 	}
-	if err := t.Slots.Acquire(ctx, t.attemptTimeout()); err != nil {
-		closeBody(c.request)
-		return err
-	}
-	defer t.Slots.Release()
-
-	if !repeatable(c.request) {
-		return backoff.Retry(c.pass, backoff.WithContext(&backoff.StopBackOff{}, ctx))
-	}
-	c.idempotent = t.idempotent(c.request)
-
-	var policy backoff.BackOff = answered{t.policy(), c}
-	if budget := t.budget(c.request.URL); budget != nil {
-		policy = backoff.WithBudget(policy, budget)
-	}
-	return backoff.RetryNotify(c.once, backoff.WithContext(policy, ctx), c.notify)
+	return err
 }
 
 // pass leaves a request that cannot be sent again to the base as it is.
@@ -403,7 +385,7 @@ func (c *call) body() (io.ReadCloser, error) {
 // timeout returns the time limit of an attempt, or 0 if there is none.
 func (c *call) timeout() time.Duration {
 	if !c.idempotent {
-		return 0 // it would not be sent again
+		return max(0, c.transport.AttemptTimeout) // by default it is not cut off, since it would not be sent again
 	}
 	return max(0, c.transport.attemptTimeout())
 }
@@ -445,11 +427,10 @@ func (c *call) checkResponse(resp *http.Response) error {
 }
 
 // notify ends the last attempt before the wait, so that other requests can use its connection.
-func (c *call) notify(err error, wait time.Duration) {
-	c.waited = c.waited || wait > 0
+func (c *call) notify(_ context.Context, attempt int, err error, wait time.Duration) {
 	c.discard()
 	if c.transport.Notify != nil {
-		c.transport.Notify(c.request, c.attempts, err, wait)
+		c.transport.Notify(c.request, attempt, err, wait)
 	}
 }
 
@@ -474,25 +455,6 @@ func (c *call) result(err error) (*http.Response, error) {
 	resp.Request = c.request
 	c.last = nil // it is the caller's now
 	return resp, nil
-}
-
-// answered stops a call that has a response before its first wait, if that would outlast the deadline. A loop
-// starts its first wait nevertheless, and the response would be lost. Later waits the loop refuses by itself.
-type answered struct {
-	backoff.BackOff
-	call *call
-}
-
-func (a answered) Unwrap() backoff.BackOff { return a.BackOff }
-
-func (a answered) NextBackOff() time.Duration {
-	wait := a.BackOff.NextBackOff()
-	deadline, ok := a.call.request.Context().Deadline()
-	firstResponse := !a.call.waited && a.call.last.response != nil
-	if ok && firstResponse && wait >= time.Until(deadline) {
-		return backoff.Stop
-	}
-	return wait
 }
 
 // seed is that of all hashes of hosts.

@@ -107,7 +107,7 @@ func Do(ctx context.Context, db *sql.DB, o Options, f func(ctx context.Context, 
 	retrier := backoff.Retrier{
 		AttemptTimeout: cmp.Or(o.AttemptTimeout, defaultAttemptTimeout),
 		Slots:          o.Slots,
-		MaxRetries:     o.MaxRetries,
+		MaxRetries:     cmp.Or(o.MaxRetries, 20),
 		Policy:         o.policy,
 		Retryable:      t.retryable,
 		Budget:         o.Budget,
@@ -127,7 +127,7 @@ func (o *Options) policy() backoff.BackOff {
 		backoff.WithInitialInterval(10*time.Millisecond),
 		backoff.WithMultiplier(2),
 		backoff.WithMaxInterval(time.Second),
-		backoff.WithMaxElapsedTime(time.Minute),
+		backoff.WithMaxElapsedTime(0),
 		backoff.WithJitter(backoff.FullJitter),
 	)
 }

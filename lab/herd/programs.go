@@ -89,6 +89,9 @@ var (
 		{name: third, process: retrier(1./3, threeTimes, false)},
 		{name: half, process: retrier(0.5, threeTimes, false)},
 		{name: halfBudget, process: retrier(0.5, threeTimes, true)},
+		{name: own, process: ownRate(threeTimes, false)},
+		{name: ownBudget, process: ownRate(threeTimes, true)},
+		{name: ownOnce, process: ownRate(limited(0, exponential()), false)},
 	}
 	twoServices = []way{
 		{name: innerOnly, process: retrier(0.5, stop, false), inner: retrier(0.5, threeTimes, false)},
@@ -105,6 +108,9 @@ func workWays(plan) []way {
 		{name: untilDone, process: plain(forever)},
 		{name: half, process: retrier(0.5, threeTimes, false)},
 		{name: halfBudget, process: retrier(0.5, threeTimes, true)},
+		{name: own, process: ownRate(threeTimes, false)},
+		{name: ownBudget, process: ownRate(threeTimes, true)},
+		{name: ownOnce, process: ownRate(limited(0, exponential()), false)},
 		{name: halfTen, process: retrier(0.5, patient(10), false)},
 		{name: halfForever, process: retrier(0.5, forever, false)},
 	}
@@ -117,6 +123,9 @@ func batchWays(plan) []way {
 		{name: untilDone, process: plain(forever)},
 		{name: half, process: retrier(0.5, threeTimes, false)},
 		{name: halfBudget, process: retrier(0.5, threeTimes, true)},
+		{name: own, process: ownRate(threeTimes, false)},
+		{name: ownBudget, process: ownRate(threeTimes, true)},
+		{name: ownOnce, process: ownRate(limited(0, exponential()), false)},
 		{name: halfTwenty, process: retrier(0.5, patient(20), false)},
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -19,6 +20,9 @@ const (
 	placeEach    = "a place for each attempt"
 	placeInside  = "a place inside the timeout"
 	semaphore    = "a semaphore around the loop"
+	own          = "Retrier, own rate"
+	ownBudget    = "Retrier, own rate, budget"
+	ownOnce      = "slots of own rate, no retries"
 	third        = "Retrier, a third"
 	half         = "Retrier, half"
 	halfBudget   = "Retrier, half, budget"
@@ -107,10 +111,12 @@ func plain(policy policyFunc) func(plan) caller {
 // budgeted retries with a policy, and a budget in each process.
 func budgeted(policy policyFunc, capacity int) func(plan) caller {
 	return func(p plan) caller {
-		budget := &backoff.Budget{Capacity: capacity}
-		return plain(func(random *rand.Rand) backoff.BackOff {
-			return backoff.WithBudget(policy(random), budget)
-		})(p)
+		service := backoff.Retrier{AttemptTimeout: p.timeout, MaxRetries: math.MaxInt, Budget: &backoff.Budget{Capacity: capacity}}
+		return func(ctx context.Context, c *call) error {
+			service := service
+			service.Policy = func() backoff.BackOff { return policy(c.random) }
+			return service.Do(ctx, c.request)
+		}
 	}
 }
 
@@ -161,6 +167,7 @@ func retrier(share float64, policy policyFunc, budget bool) func(plan) caller {
 	return func(p plan) caller {
 		service := backoff.Retrier{
 			AttemptTimeout: p.timeout,
+			MaxRetries:     math.MaxInt,
 			Slots:          backoff.NewSlots(p.slots(share)),
 		}
 		if budget {
@@ -168,6 +175,22 @@ func retrier(share float64, policy policyFunc, budget bool) func(plan) caller {
 		}
 		return func(ctx context.Context, c *call) error {
 			service := service // with random numbers of the call's
+			service.Policy = func() backoff.BackOff { return policy(c.random) }
+			return service.Do(ctx, c.request)
+		}
+	}
+}
+
+// ownRate calls by a Retrier whose slots are three quarters of the calls that the process makes in a second, times the timeout.
+func ownRate(policy policyFunc, budget bool) func(plan) caller {
+	return func(p plan) caller {
+		n := int(math.Round(0.75 * p.load * p.rate * p.timeout.Seconds() * p.guess / float64(p.processes)))
+		service := backoff.Retrier{AttemptTimeout: p.timeout, MaxRetries: math.MaxInt, Slots: backoff.NewSlots(max(1, n))}
+		if budget {
+			service.Budget = &backoff.Budget{}
+		}
+		return func(ctx context.Context, c *call) error {
+			service := service
 			service.Policy = func() backoff.BackOff { return policy(c.random) }
 			return service.Do(ctx, c.request)
 		}
