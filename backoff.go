@@ -2,7 +2,7 @@
 //
 //	var users = backoff.Retrier{ // one for each service, shared by all calls to it
 //		AttemptTimeout: 2 * time.Second,
-//		Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s
+//		Slots:          backoff.NewSlots(20), // calls in progress; Slots says how many
 //		Budget:         new(backoff.Budget),
 //	}
 //
@@ -20,8 +20,8 @@
 //
 // A [Retrier] is for calls to a service: [Retrier.Do], or [DoWithData] for a function that returns a value. It
 // puts the parts together in the right order: the timeout of an attempt, the [Slots] that limit the calls in
-// progress, the waits, the number of retries, and the [Budget] that pays for them. It keeps retries from making an
-// outage worse: [Slots] says how many to make.
+// progress, the waits, the number of retries, and the [Budget] that pays for them. With slots and a budget, retries do
+// not make an outage worse.
 //
 // # Policies and loops
 //

@@ -31,16 +31,16 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 //
 // A fresh budget pays for five retries, whoever makes them: it starts full. The bucket sizes itself, unless
 // Capacity is set. Full, it pays for one retry for each success of about the last three seconds, and for at
-// least five. A success that makes the bucket larger also brings the difference.
+// least five. When a success makes the bucket larger, the added room is full.
 //
-// A retry is paid for before its wait. If it succeeds, what it took comes back; also if it has no outcome, because
-// the context ends in the wait or no slot is free after it. A success at the first attempt puts in SuccessRefund.
+// A retry is paid for before its wait. What it took comes back if it succeeds. It also comes back if the retry has no
+// outcome: the context ends in the wait, no slot is free after it, or a function panics. A success at the first attempt
+// puts in SuccessRefund.
 //
 // With three retries, a budget starts to refuse them when about 30 % of the attempts fail at random, or when 6 %
-// of the operations fail every time, as they do if a part of the service is down. From then on, retries that fail
-// are at a steady load about a fifth of the first attempts that succeed (a third where only two attempts per second
-// succeed). In a burst they can be as many as the
-// first attempts that succeed.
+// of the operations fail every time, as they do if a part of the service is down. From then on, at a steady load, the
+// retries that fail are about a fifth of the first attempts that succeed. In a burst, or where fewer than about two
+// attempts per second succeed, they can be as many as those.
 //
 // Do not share a budget between services: the successes of a healthy service would pay for retries at one that
 // is down. Do not use one budget in a call and again in a call inside its operation: each success of the inner
@@ -65,7 +65,7 @@ type Budget struct {
 	SuccessRefund int
 
 	mu         sync.Mutex
-	missing    int64     // tokens, counted from a full bucket; may be more than that holds
+	missing    int64     // tokens to a full bucket; more than a full bucket holds is a debt
 	successes  float64   // each counts exp(−age / budgetWindow)
 	lastUpdate time.Time // when successes was last aged
 }
@@ -119,8 +119,8 @@ func (b *Budget) update() (full int64) {
 	retries := max(budgetFloor, b.successes)
 	full = int64(min(retries*float64(b.cost()), math.MaxInt64/4)) // twice that must not overflow
 
-	// A bucket that shrinks may leave more missing than it holds: a debt. At the floor, all debt is forgotten;
-	// above, what exceeds one more bucket. If all debt were forgotten whenever the bucket shrinks, half of
+	// A bucket that shrinks may leave more missing than it holds: a debt. At the floor, all debt is forgotten. Above
+	// the floor, the debt is limited to one more bucket. If all debt were forgotten whenever the bucket shrinks, half of
 	// all attempts could fail for long and still be paid for. If none were, a process that has spent
 	// thousands of tokens in an outage would owe them for hours.
 	mostMissing := full

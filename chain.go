@@ -27,7 +27,7 @@ func nextWait(b BackOff, minWait time.Duration) time.Duration {
 	if wait < 0 {
 		return Stop
 	}
-	return max(wait, minWait) // not every policy knows its caller
+	return max(wait, minWait) // a policy that is no callee does not know minWait
 }
 
 // caller is who calls NextBackOff, which has no parameter. The zero value is a caller by hand.

@@ -159,7 +159,7 @@ type contextError struct {
 
 // newContextError returns the errors as one, or err if the others are equal to it or nil. A nil cause,
 // as Go 1.23 gives for some contexts that are not its own, means err.
-func newContextError(err, cause, last, before error) error {
+func newContextError(err, cause, last, previous error) error {
 	err = withoutMarks(err)
 	cause = withoutMarks(cause)
 	if cause == nil {
@@ -167,8 +167,8 @@ func newContextError(err, cause, last, before error) error {
 	}
 
 	// No error may be reached twice: in k nested loops it would be reached 2^k times.
-	if equal(before, last) || equal(before, err) || equal(before, cause) {
-		before = nil
+	if equal(previous, last) || equal(previous, err) || equal(previous, cause) {
+		previous = nil
 	}
 	if equal(last, err) || equal(last, cause) {
 		last = nil
@@ -177,9 +177,9 @@ func newContextError(err, cause, last, before error) error {
 	attempts := last
 	switch {
 	case last == nil:
-		attempts = before
-	case before != nil:
-		attempts = &joined{last, before}
+		attempts = previous
+	case previous != nil:
+		attempts = &joined{last, previous}
 	}
 	if equal(err, cause) && attempts == nil {
 		return err
@@ -208,8 +208,8 @@ func (e netError) Temporary() bool {
 	return errors.As(e.like, &x) && x.Temporary()
 }
 
-// line returns the texts of errs, of which the last may be nil, on one line. It leaves out what is there already. (Where one loop runs inside
-// another over the same context, the last error begins with the context's text.)
+// line returns the texts of errs, of which the last may be nil, on one line. It leaves out what is there
+// already. (Where one loop runs inside another over the same context, the last error begins with the context's text.)
 func line(errs ...error) string {
 	all := ""
 	for _, err := range errs {

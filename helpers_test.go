@@ -216,30 +216,6 @@ func insist(b backoff.BackOff, asks int) backoff.BackOff {
 	})
 }
 
-// fallback is a decorator that goes on with a second policy when the first one stops.
-type fallback struct {
-	foreign
-	second backoff.BackOff
-	asks   bool // asks the first policy each time, even after it has stopped
-	fell   bool
-}
-
-func (f *fallback) Reset() {
-	f.fell = false
-	f.BackOff.Reset()
-	f.second.Reset()
-}
-
-func (f *fallback) NextBackOff() time.Duration {
-	if !f.fell || f.asks {
-		if wait := f.BackOff.NextBackOff(); wait >= 0 {
-			return wait
-		}
-		f.fell = true
-	}
-	return f.second.NextBackOff()
-}
-
 // instantTimer is a Timer whose waits are over at once, and which counts its calls. It must not be stopped before
 // its last wait.
 type instantTimer struct {

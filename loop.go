@@ -8,7 +8,7 @@ import (
 )
 
 // A loop is what all loops of this package do between two attempts: decide whether there is a next attempt, and
-// wait for it. A failed attempt goes through failed, ask, tooLate and pause, in this order.
+// wait for it. After a failed attempt they go through ended, ask, tooLate and pause, in this order.
 type loop struct {
 	policy BackOff
 	ctx    context.Context
@@ -16,8 +16,9 @@ type loop struct {
 	timer  Timer       // the caller's, or nil
 	ticker *Ticker     // whose loop it is; nil in other loops
 	system *time.Timer // made for the first wait that needs one
-	waited bool        // a wait above zero has begun
-	before error       // of the attempt before the last one
+	strict bool        // no wait may outlast the deadline; set by the first wait above zero
+
+	previous error // of the attempt before the one that has just failed, or nil
 }
 
 // retry is the loop of [Retry] and its variants. Most often the first attempt is the only one, and needs no loop.
@@ -44,7 +45,7 @@ func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
 // next waits for the next attempt, after one that failed with last. It returns nil if there is to be one, otherwise
 // the error with which the loop gives up.
 func (l *loop) next(last error) error {
-	err := l.failed(last)
+	err := l.ended(last)
 	if err != nil {
 		return err
 	}
@@ -69,9 +70,9 @@ func (l *loop) next(last error) error {
 	return l.pause(wait, last)
 }
 
-// failed returns the error of a loop that an attempt has ended: by a permanent error, or because the context ended
+// ended returns the error of a loop that its last attempt has ended: by a permanent error, or because the context ended
 // meanwhile. Otherwise it returns nil.
-func (l *loop) failed(last error) error {
+func (l *loop) ended(last error) error {
 	permanent, ok := unmark(last)
 	if ok {
 		return permanent
@@ -79,9 +80,9 @@ func (l *loop) failed(last error) error {
 	err := l.ctx.Err()
 	if err != nil {
 		// An attempt that was cut off often says no more than the context does. The one before says what was wrong.
-		return l.contextError(err, last, l.before)
+		return l.contextError(err, last, l.previous)
 	}
-	l.before = last
+	l.previous = last
 	return nil
 }
 
@@ -120,7 +121,7 @@ func (l *loop) tooLate(wait time.Duration, last error) error {
 	// The first wait above zero starts all the same, unless a server has asked for one that long: a
 	// caller that calls Retry again as long as the context lives would otherwise do so without a pause.
 	asked := minWait(last)
-	if !l.waited && (asked == 0 || asked < left) {
+	if !l.strict && (asked == 0 || asked < left) {
 		return nil
 	}
 	if wait >= time.Millisecond {
@@ -133,12 +134,12 @@ func (l *loop) tooLate(wait time.Duration, last error) error {
 // pause waits. It returns an error if there must be no attempt after the wait.
 func (l *loop) pause(wait time.Duration, last error) error {
 	if wait > 0 {
-		l.waited = true
+		l.strict = true
 	}
 	over := l.wait(wait)
 
-	// The context is asked after every wait: select picks at random when the timer and the context are
-	// ready together, a zero wait has not looked at it, and notify may have ended it.
+	// The context is asked after every wait. When the timer and the context are ready together, select picks at
+	// random. A wait of zero has not looked at the context, which notify may have ended.
 	err := l.ctx.Err()
 	if err != nil {
 		return l.contextError(err, last, nil)
@@ -149,9 +150,9 @@ func (l *loop) pause(wait time.Duration, last error) error {
 	return nil
 }
 
-// contextError returns the error of a loop whose context has ended with err. before may be nil.
-func (l *loop) contextError(err, last, before error) error {
-	return newContextError(err, context.Cause(l.ctx), last, before)
+// contextError returns the error of a loop whose context has ended with err. previous may be nil.
+func (l *loop) contextError(err, last, previous error) error {
+	return newContextError(err, context.Cause(l.ctx), last, previous)
 }
 
 // wait waits for d. It returns false if something has ended the wait, or it could not start. It takes the
@@ -169,8 +170,8 @@ func (l *loop) wait(d time.Duration) bool {
 		return true
 	}
 
-	over := l.startTimer(d)
-	if over == nil { // a custom Timer without a channel
+	timeout := l.startTimer(d)
+	if timeout == nil { // a custom Timer without a channel
 		return false
 	}
 	var stopped <-chan struct{}
@@ -178,10 +179,10 @@ func (l *loop) wait(d time.Duration) bool {
 		stopped = l.ticker.stop
 	}
 
-	// A done channel ends the loop even if Err is nil, as in a context that a user has written: to go
-	// on would be a loop without waits.
+	// A done channel ends the loop even if Err is nil, as in a context that a user has written. Otherwise the loop
+	// would go on without waits.
 	select {
-	case now := <-over:
+	case now := <-timeout:
 		if l.ticker != nil {
 			l.ticker.tick = now
 		}

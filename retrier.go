@@ -14,9 +14,9 @@ const (
 	defaultMaxRetryAfter  = time.Minute
 )
 
-// ErrRetriesExhausted is what the error of [Retrier.Do] matches, by [errors.Is], if no retries were left, or the policy
-// allowed no more time, or a server asked for a wait longer than MaxRetryAfter. The error matches the last attempt's
-// too.
+// ErrRetriesExhausted is what the error of [Retrier.Do] matches, by [errors.Is], if no retries were left, the policy
+// allowed no more time, or a server asked for a wait longer than MaxRetryAfter. The error also matches that of the last
+// attempt.
 var ErrRetriesExhausted = errors.New("retries exhausted")
 
 // Retrier calls a service, and tries again when a call fails. Declare one for each service, shared by all calls to it:
@@ -37,9 +37,9 @@ var ErrRetriesExhausted = errors.New("retries exhausted")
 //		})
 //	}
 //
-// A call first acquires a slot. It holds the slot in its attempts and in short waits. A wait that is longer than
-// what the server asks for by AttemptTimeout or more is made without the slot; the call stands in line again after it.
-// The timeout of an attempt begins when the call has its slot.
+// A call first acquires a slot, and holds it to its end, waits included. The timeout of an attempt begins when the call
+// has its slot. Only a long wait is made without the slot, and the call stands in line again after it. A wait is long
+// if it exceeds what the server asks for (mostly nothing) by AttemptTimeout or more; without a timeout, none is.
 //
 // Give each part of a service that can fail by itself a Retrier of its own, and each quota, such as a tenant's.
 //
@@ -64,7 +64,7 @@ type Retrier struct {
 	Slots *Slots
 
 	// MaxRetries limits the retries of a call, whatever Policy is. Zero means 3, a negative value none. To let the
-	// policy alone decide, set math.MaxInt: so two minutes for a database that starts are
+	// policy alone decide, set math.MaxInt. For example, to retry for two minutes while a database starts:
 	//
 	//	MaxRetries: math.MaxInt,
 	//	Policy: func() backoff.BackOff {
@@ -87,13 +87,13 @@ type Retrier struct {
 	// the error is permanent or ctx has ended. Nil means that all other errors are retried.
 	Retryable func(err error) bool
 
-	// Budget pays for the retries. Nil means no budget. Set one where somebody waits for the call: it ends the retries
-	// of calls that fail whatever is done, and protects the service where there are too many slots. A fresh budget
+	// Budget pays for the retries. Nil means no budget. Set one where somebody waits for the call: when many calls
+	// fail, it ends their retries, and it protects the service where there are too many slots. A fresh budget
 	// pays for five retries. Work that can wait needs none.
 	Budget *Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which
-	// counts from 1, its error, and the wait.
+	// counts from 1, its error, and the wait. It should return quickly: the call holds its slot meanwhile.
 	Notify func(ctx context.Context, attempt int, err error, wait time.Duration)
 
 	// Done, if not nil, is called once at the end of each call, after its slot is released, with the
@@ -108,8 +108,10 @@ type Retrier struct {
 //   - If ctx has ended already, op is not called. The error matches ctx.Err() and context.Cause(ctx).
 //   - If there is no slot in time, op is not called. The error matches [ErrNoSlot]; see [Slots.Acquire].
 //   - op receives a context of its own, which ends with ctx, after AttemptTimeout, and when op returns.
-//   - A wait that would outlast ctx's deadline never starts, not even the first. So Do may return immediately: if
-//     you call it again and again in a loop of your own, wait between the calls.
+//   - A wait that would outlast ctx's deadline never starts, not even the first.
+//
+// So Do may return immediately, and so it does if the budget is empty, or a server asks for more than MaxRetryAfter. If
+// you call it again and again in a loop of your own, wait between the calls.
 //
 // Read whatever belongs to op's context inside op: the body of a response that op returns cannot be read any more
 // ("context canceled"), nor can the rows of a query.
@@ -117,20 +119,24 @@ type Retrier struct {
 // The error tells why the call ended. It matches, by [errors.Is]:
 //
 //   - [ErrNoSlot] if the call got no slot. Nothing was sent.
-//   - [ErrRetriesExhausted] and the last error if no retries were left, or the policy allowed no more time.
+//   - [ErrRetriesExhausted] and the last error if no retries were left, the policy allowed no more time, or a server
+//     asked for more than MaxRetryAfter.
 //   - [ErrBudgetExhausted] and the last error if Budget could not pay for the next retry.
 //   - ctx.Err(), context.Cause(ctx) and the last error if ctx ended. If it ended in an attempt, the error matches
 //     that of the attempt before as well.
 //   - [context.DeadlineExceeded] and the last error if there was no time for another attempt: its wait, or its
 //     slot, would have come too late. ctx.Err() is still nil then.
 //
-// Any other error is that of the last attempt: it is permanent (see [Permanent]), Retryable refused it, or the call
-// makes no retries because MaxRetries is negative. An error that matches [context.DeadlineExceeded] may come from the
-// timeout of the last attempt as well; to learn whether ctx has ended, ask ctx.Err().
+// Otherwise it is the error of the last attempt, unchanged but for marks: a permanent one (see [Permanent]), also if ctx
+// has ended meanwhile; one that Retryable refused; or that of a call without retries, whose MaxRetries is negative.
 //
-// Do not call Do with the same Retrier, or the same Slots, inside op: one call would hold two slots, and the
-// attempts would multiply. When all slots are taken by such calls, the inner ones end with ErrNoSlot, and the outer
-// ones try again; if attempts have no timeout and ctx no deadline, they wait for each other forever.
+// What op returns shows through. So an error that matches [context.DeadlineExceeded] may come from the timeout of the
+// last attempt; to learn whether ctx has ended, ask ctx.Err(). And if op itself calls Do, of another Retrier, the error
+// may match the inner call's ErrNoSlot although op was called: the number that Done receives tells.
+//
+// Do not call Do with the same Retrier, or the same Slots, inside op or a function of the Retrier: one call would hold
+// two slots, and the attempts would multiply. When all slots are taken by such calls, the inner ones end with ErrNoSlot,
+// and the outer ones try again; if attempts have no timeout and ctx no deadline, they wait for each other forever.
 //
 // A nil r, ctx or op panics. Do is safe for concurrent use.
 func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) error {
@@ -144,7 +150,7 @@ func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) er
 	}
 
 	c := call{
-		loop:    loop{ctx: ctx, waited: true}, // waited: the first wait, too, is refused if it is too long
+		loop:    loop{ctx: ctx, strict: true},
 		retrier: r,
 	}
 	err := c.run(op)
@@ -174,7 +180,7 @@ type call struct {
 	retrier  *Retrier
 	attempts int
 	hasSlot  bool
-	paid     bool // for a retry whose outcome is not known yet
+	paid     bool // for a retry that has not ended yet
 }
 
 // run makes the call, if it gets a slot. (As a field of call, op would be allocated.)
@@ -222,7 +228,7 @@ func (c *call) attempt(op func(ctx context.Context) error) error {
 // next waits for the next attempt, as loop.next does, with a slot in hand.
 func (c *call) next(last error) error {
 	c.paid = false // the attempt has failed, so nothing comes back
-	err := c.failed(last)
+	err := c.ended(last)
 	if err != nil {
 		return err
 	}
@@ -261,8 +267,8 @@ func (c *call) exhausted(last error) error {
 }
 
 // pauseForSlot waits, and has a slot then. A long wait is made without the slot, so that calls that fail for long do
-// not hold the slots that others need. What the server asks for does not make a wait long: slots that are
-// held then keep other calls from a server that has enough.
+// not hold the slots that others need. What the server asks for does not make a wait long: while an overloaded server
+// asks for a pause, the slots that are held keep other calls from it.
 func (c *call) pauseForSlot(wait time.Duration, last error) error {
 	timeout := c.retrier.attemptTimeout()
 	if timeout > 0 && wait-minWait(last) >= timeout {

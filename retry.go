@@ -10,7 +10,7 @@ type OperationWithData[T any] func() (T, error)
 
 // Notify is called before each wait, with the error of the attempt that failed and the wait that follows. It is
 // not called if no wait follows because the loop gives up. (A context may still cut the wait short.) It should
-// return quickly: the wait starts after it, and is not compared with the limits of time again.
+// return quickly: the wait starts after it, and the deadline is not checked again before that.
 type Notify func(err error, wait time.Duration)
 
 // Retry calls o until it succeeds, and returns nil; or gives up, and returns an error. It calls o at least
@@ -22,16 +22,16 @@ type Notify func(err error, wait time.Duration)
 //   - o returns an error marked by [Permanent]. Retry returns that error, without the mark.
 //   - b stops, because it allows no more retries or no more time. Retry returns o's last error.
 //   - b's context is done (see [WithContext]). A wait is cut short, and o is not called again. The error
-//     matches ctx.Err(), context.Cause(ctx) and o's last error; and that of the attempt before, if the context
-//     ended while o was running.
+//     matches ctx.Err(), context.Cause(ctx) and o's last error. If the context ended while o was running, it also
+//     matches the error of the attempt before.
 //   - The next wait would outlast the context's deadline. Retry does not sleep until the deadline, but returns
 //     immediately. The error matches [context.DeadlineExceeded] and o's last error; ctx.Err() is still nil.
 //
 // To match means by [errors.Is]; do not compare these errors with ==.
 //
-// The deadline does not prevent the first wait of a loop. Otherwise a program that calls Retry again and again,
-// for as long as its context lives, would do so without a pause until the deadline. (A wait of zero does not count
-// as the first. If the time that a server asks for with [RetryAfter] does not fit, even the first wait is refused.)
+// The deadline does not prevent the first wait of a loop above zero. Otherwise a program that calls Retry again and
+// again, for as long as its context lives, would do so without a pause until the deadline. But if the time that a
+// server asks for with [RetryAfter] does not fit, even the first wait is refused.
 //
 // If o succeeds, Retry returns nil even if the context has ended meanwhile. o may call b.Reset, for example
 // after a connection that lasted a while: the waits, the count of retries and the elapsed time then start over.

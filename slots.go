@@ -24,7 +24,7 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("all are in use, and the dea
 //
 //	var users = backoff.Retrier{
 //		AttemptTimeout: 2 * time.Second,
-//		Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s
+//		Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s, as below
 //		Budget:         new(backoff.Budget),
 //	}
 //
@@ -37,9 +37,10 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("all are in use, and the dea
 // slots, to the nearest whole number, but at least one. Count the calls with the Retrier's Done, or with the metrics
 // that the program has; retries do not count.
 //
-// That protects a service which can do what it does on a busy day. Even if every attempt runs into its timeout, three
-// quarters of a busy day's calls arrive in a second, and the service works off what has piled up. It asks that a
-// call takes at most a third of AttemptTimeout on average: then few calls wait for a slot on a healthy day.
+// That protects a service which can do what it does on a busy day. Even if every attempt runs into its timeout, the
+// service receives at most three quarters of its busiest rate, and works off what has piled up. The rule assumes that
+// a call takes at most a third of AttemptTimeout on average. Then few calls wait for a slot on a healthy day; with
+// fewer than about six slots more of them do, for a moment.
 //
 // More slots are right if you know that the service can do more than it does on a busy day. Half of what it can do
 // protects it as well:
@@ -75,8 +76,8 @@ func NewSlots(n int) *Slots {
 //
 // If no slot is free, Acquire waits in line; first come, first served. It waits until ctx ends. If ctx has a
 // deadline, it waits only as long as that leaves an attempt its whole timeout: a shorter attempt costs the service
-// as much, and is most likely in vain. But it always waits for a quarter of the time that is left, also where that
-// time is hardly longer than the timeout. A timeout of zero or less means that attempts have none.
+// as much, and is most likely in vain. But it always waits for a quarter of the time that is left, even if less
+// than the timeout is left. A timeout of zero or less means that attempts have none.
 //
 // The error matches [ErrNoSlot]. If ctx has ended, it also matches ctx.Err() and context.Cause(ctx); such a call
 // gets no slot even if one is free.
