@@ -12,32 +12,50 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// By its signature, named is a function whose context has a name. What stops names may end a loop, what cuts names goes
-// on after a context, and what ending names makes one that ends. What has the type fails can fail.
-var named = regexp.MustCompile(`^func(\[.*\])?\([^()]*?\b([a-z]\w*) context\.Context`)
-var stops = regexp.MustCompile(`\.(Permanent|PermanentError|Canceled|DeadlineExceeded|WithoutCancel)$|^(context\.Cause|\(context\.Context\)\.(Err|Done))$`)
-var cuts = regexp.MustCompile(`^context\.(WithoutCancel|AfterFunc)$`)
-var ending = regexp.MustCompile(`^(context\.With(Cancel|Timeout|Deadline)(Cause)?|os/signal\.NotifyContext|.*\berrgroup\.WithContext|\(\*net/http\.Request\)\.Context)$`)
-var fails = regexp.MustCompile(`\berror\)?$`)
+var (
+	// A function with one of these signatures has a context with a name.
+	named = regexp.MustCompile(`^func(\[.*\])?\([^()]*?\b([a-z]\w*) context\.Context`)
+
+	// An operation that uses one of stops may end its loop.
+	stops = regexp.MustCompile(`\.(Permanent|PermanentError|Canceled|DeadlineExceeded|WithoutCancel)$|^(context\.Cause|\(context\.Context\)\.(Err|Done))$`)
+
+	// A function that calls one of cuts goes on after a context.
+	cuts = regexp.MustCompile(`^context\.(WithoutCancel|AfterFunc)$`)
+
+	// What these return is a context that ends.
+	ending = regexp.MustCompile(`^(context\.With(Cancel|Timeout|Deadline)(Cause)?|os/signal\.NotifyContext|.*\berrgroup\.WithContext|\(\*net/http\.Request\)\.Context)$`)
+
+	// What returns one of these types can fail.
+	fails = regexp.MustCompile(`\berror\)?$`)
+)
 
 // context reports a loop at cur, with the policy p, that goes on when the context of its function is done, unless its
 // operation may end it.
 func (c *checker) context(cur inspector.Cursor, call *ast.CallExpr, e ast.Expr, p *policy) {
 	op := c.operation(cur, call, e)
-	if p.unknown || p.context || op == nil || c.mentions(op, stops) {
+	if p.unknown || p.context || op == nil || c.stopsLoop(op) {
 		return
 	}
-	for n := range ast.Preorder(op) {
-		if call, ok := n.(*ast.CallExpr); ok {
-			if callee := c.function(call.Fun); callee != nil && c.mentions(callee, stops) {
-				return
-			}
-		}
-	}
-
 	if name := c.inScope(cur, op, e.Pos()); name != "" {
 		c.Reportf(e.Pos(), "this loop goes on when %s is done: give its policy WithContext [context]", name)
 	}
+}
+
+// stopsLoop reports whether op, or a function that it calls, may end its loop.
+func (c *checker) stopsLoop(op ast.Node) bool {
+	if c.mentions(op, stops) {
+		return true
+	}
+	for n := range ast.Preorder(op) {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			continue
+		}
+		if callee := c.function(call.Fun); callee != nil && c.mentions(callee, stops) {
+			return true
+		}
+	}
+	return false
 }
 
 // operation returns the function that the loop calls, or the one around a loop over Attempts or a Ticker. It returns
@@ -49,14 +67,15 @@ func (c *checker) operation(cur inspector.Cursor, call *ast.CallExpr, policy ast
 
 	for loop := range outermost(cur).Preorder((*ast.ForStmt)(nil), (*ast.RangeStmt)(nil)) {
 		body, _ := loop.LastChild()
-		if body.Node().Pos() > call.Pos() {
-			for jump := range body.Preorder((*ast.ReturnStmt)(nil), (*ast.BranchStmt)(nil)) {
-				if !succeeds(jump, loop.Node()) {
-					return nil
-				}
-			}
-			return outermost(cur).Node()
+		if body.Node().Pos() < call.Pos() {
+			continue
 		}
+		for jump := range body.Preorder((*ast.ReturnStmt)(nil), (*ast.BranchStmt)(nil)) {
+			if !succeeds(jump, loop.Node()) {
+				return nil
+			}
+		}
+		return outermost(cur).Node()
 	}
 	return nil
 }
@@ -64,9 +83,13 @@ func (c *checker) operation(cur inspector.Cursor, call *ast.CallExpr, policy ast
 // succeeds reports whether the statement at jump goes on with loop, or leaves it where something is nil.
 func succeeds(jump inspector.Cursor, loop ast.Node) bool {
 	branch, ok := jump.Node().(*ast.BranchStmt)
+	if ok && branch.Tok == token.CONTINUE {
+		return true
+	}
+
 	block := jump.Parent().Parent().Node()
-	is, depends := block.(*ast.IfStmt)
-	return block == loop || ok && branch.Tok == token.CONTINUE || depends && strings.HasSuffix(types.ExprString(is.Cond), "== nil")
+	condition, depends := block.(*ast.IfStmt)
+	return block == loop || depends && strings.HasSuffix(types.ExprString(condition.Cond), "== nil")
 }
 
 // inScope names the context that the loop at cur and pos should end with, or returns "": the one that op, its operation,
@@ -76,6 +99,7 @@ func (c *checker) inScope(cur inspector.Cursor, op ast.Node, pos token.Pos) stri
 	if strings.Contains(c.signature(outer), "*testing.") || c.mentions(outer, cuts) {
 		return ""
 	}
+
 	passed := c.passed(op, pos)
 	if i := slices.IndexFunc(passed, c.ends); i >= 0 {
 		return types.ExprString(passed[i])
@@ -87,7 +111,8 @@ func (c *checker) inScope(cur inspector.Cursor, op ast.Node, pos token.Pos) stri
 		}
 
 		// What runs beside the function, or after it, need not end with it.
-		if slices.Contains([]edge.Kind{edge.GoStmt_Call, edge.DeferStmt_Call}, fn.Parent().ParentEdgeKind()) {
+		kind := fn.Parent().ParentEdgeKind()
+		if kind == edge.GoStmt_Call || kind == edge.DeferStmt_Call {
 			return ""
 		}
 	}
@@ -96,7 +121,8 @@ func (c *checker) inScope(cur inspector.Cursor, op ast.Node, pos token.Pos) stri
 
 // passed returns the contexts that are in scope at pos and that op, if op is around pos then after it, passes to
 // functions which can fail.
-func (c *checker) passed(op ast.Node, pos token.Pos) (passed []ast.Expr) {
+func (c *checker) passed(op ast.Node, pos token.Pos) []ast.Expr {
+	var passed []ast.Expr
 	for n := range ast.Preorder(op) {
 		call, ok := n.(*ast.CallExpr)
 		earlier := within(pos, op) && n.Pos() < pos
@@ -104,7 +130,8 @@ func (c *checker) passed(op ast.Node, pos token.Pos) (passed []ast.Expr) {
 			continue
 		}
 		for _, ctx := range call.Args {
-			if v := c.holds(ctx); v != nil && !v.IsField() && v.Pos() < pos && v.Parent().Contains(pos) {
+			v := c.contextOf(ctx)
+			if v != nil && !v.IsField() && v.Pos() < pos && v.Parent().Contains(pos) {
 				passed = append(passed, ctx)
 			}
 		}
@@ -112,11 +139,12 @@ func (c *checker) passed(op ast.Node, pos token.Pos) (passed []ast.Expr) {
 	return passed
 }
 
-// holds returns the variable that is the context e, or the request whose context e is, or nil.
-func (c *checker) holds(e ast.Expr) *types.Var {
+// contextOf returns the variable that is the context e, or the request whose context e is, or nil.
+func (c *checker) contextOf(e ast.Expr) *types.Var {
 	want := "context.Context"
 	if call, ok := ast.Unparen(e).(*ast.CallExpr); ok && c.name(call.Fun) == "(*net/http.Request).Context" {
-		e, want = call.Fun.(*ast.SelectorExpr).X, "net/http.Request"
+		e = call.Fun.(*ast.SelectorExpr).X
+		want = "net/http.Request"
 	}
 	if v, ok := c.object(e).(*types.Var); ok && typeName(v.Type()) == want {
 		return v
@@ -127,7 +155,10 @@ func (c *checker) holds(e ast.Expr) *types.Var {
 // ends reports whether ctx may end: it is a parameter, comes from a request, or is made to be cancelled.
 func (c *checker) ends(ctx ast.Expr) bool {
 	v, ok := c.object(ctx).(*types.Var)
-	return !ok || v.Kind() == types.ParamVar || slices.ContainsFunc(c.uses[v], func(use inspector.Cursor) bool {
+	if !ok || v.Kind() == types.ParamVar {
+		return true
+	}
+	return slices.ContainsFunc(c.uses[v], func(use inspector.Cursor) bool {
 		call, ok := assigned(use).(*ast.CallExpr)
 		return ok && ending.MatchString(c.name(call.Fun))
 	})

@@ -25,7 +25,7 @@ var libraries = map[string]string{
 	"methods":                        "methods.txt",
 }
 
-// Each package has what must be reported beside what must not.
+// In the package of a rule, wrong.go has what must be reported, right.go what must not.
 func TestAnalyzer(t *testing.T) {
 	gopath := t.TempDir()
 	try := func(err error) {
@@ -41,7 +41,7 @@ func TestAnalyzer(t *testing.T) {
 		try(os.MkdirAll(folder, 0o777))
 		try(os.WriteFile(filepath.Join(folder, "backoff.go"), stub, 0o666))
 	}
-	packages := []string{"shared", "sharedmain", "wait", "ctx", "interval", "stop", "attempts", "budget", "unused", "success", "retrier", "foreign", "generic", "versions"}
+	packages := []string{"shared", "command", "wait", "ctx", "interval", "stop", "slots", "nested", "limit", "versions"}
 	if slices.Contains(build.Default.ReleaseTags, "go1.27") {
 		packages = append(packages, "methods")
 	}

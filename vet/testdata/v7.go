@@ -11,9 +11,7 @@ type BackOff interface {
 	Reset()
 }
 
-type ExponentialBackOff struct {
-	InitialInterval, MaxInterval time.Duration
-}
+type ExponentialBackOff struct{ InitialInterval time.Duration }
 
 func NewExponentialBackOff() *ExponentialBackOff { return &ExponentialBackOff{} }
 
@@ -27,7 +25,3 @@ func WithBackOff(b BackOff) RetryOption { return nil }
 func Retry[T any](ctx context.Context, operation func() (T, error), opts ...RetryOption) (T, error) {
 	return operation()
 }
-
-func Permanent(err error) error { return err }
-
-func RetryAfter(seconds int) error { return nil }

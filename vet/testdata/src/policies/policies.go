@@ -8,13 +8,10 @@ import (
 )
 
 var (
-	Quick  = func() *backoff.ExponentialBackOff { return backoff.NewExponentialBackOff() }()
+	Quick  = backoff.NewExponentialBackOff()
 	Slow   = backoff.NewLinearBackOff(time.Minute)
 	Steady = backoff.NewConstantBackOff(time.Second)
 
-	// Their types do not say which policies they are.
+	// Its type does not say which policy it is.
 	Named backoff.BackOff = backoff.NewExponentialBackOff()
-
-	// A function makes a policy for each loop.
-	Each = backoff.NewExponentialBackOff
 )

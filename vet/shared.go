@@ -11,12 +11,16 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// By its signature, a handler is a function that serves a request, a worker one that serves many callers, and a hook
-// one that all goroutines of a client call. What locks names takes a lock or runs something once.
-var handler = regexp.MustCompile(`^func(\[.*\])?\(.*\*net/http\.Request`)
-var worker = regexp.MustCompile(`^func(\[.*\])?\(\w+ context\.Context, `)
-var hook = regexp.MustCompile(`^func\((\w+ )?int\) time\.Duration$`)
-var locks = regexp.MustCompile(`\.(Lock|TryLock|Acquire|TryAcquire)$|^\(\*sync\.Once\)|^sync\.Once`)
+var (
+	// By its signature, a handler is a function that serves a request, a worker one that serves many callers, and a
+	// hook one that all goroutines of a client call.
+	handler = regexp.MustCompile(`^func(\[.*\])?\(.*\*net/http\.Request`)
+	worker  = regexp.MustCompile(`^func(\[.*\])?\(\w+ context\.Context, `)
+	hook    = regexp.MustCompile(`^func\((\w+ )?int\) time\.Duration$`)
+
+	// What one of these names takes a lock, or runs something once.
+	locks = regexp.MustCompile(`\.(Lock|TryLock|Acquire|TryAcquire)$|^\(\*sync\.Once\)|^sync\.Once`)
+)
 
 // shared reports the policy p of a loop at cur, which is e, if another loop can run it at the same time.
 func (c *checker) shared(cur inspector.Cursor, e ast.Expr, p *policy, byHand bool) {
@@ -36,9 +40,11 @@ func (c *checker) reportShared(e ast.Expr, p *policy, shared func(v *types.Var) 
 	for _, v := range p.path {
 		held := &policy{checker: c, set: map[string][]ast.Expr{}}
 		held.variable(v)
-		t := typeName(v.Type())
-		typed := (v.Kind() == types.ParamVar || c.foreign(v)) && (t == "backoff.ExponentialBackOff" || t == "backoff.LinearBackOff")
-		if (held.stateful && !held.unknown || typed) && shared(v) {
+		stateful := held.stateful && !held.unknown
+		if v.Kind() == types.ParamVar || c.foreign(v) {
+			stateful = stateful || holdsState(typeName(v.Type()))
+		}
+		if stateful && shared(v) {
 			c.Reportf(e.Pos(), "loops that can run at the same time share %s, which holds the state of one: build a policy for each [shared]", v.Name())
 			return
 		}
@@ -49,17 +55,31 @@ func (c *checker) reportShared(e ast.Expr, p *policy, shared func(v *types.Var) 
 func (c *checker) foreign(v *types.Var) bool { return v.Kind() == types.PackageVar && v.Pkg() != c.Pkg }
 
 // concurrent reports whether a function around cur, outside of which v is declared, runs more than once at a
-// time, without a lock.
+// time, without a lock. If once, the functions with parameters of a worker do not count.
 func (c *checker) concurrent(cur inspector.Cursor, v *types.Var, once bool) bool {
 	concurrent := c.foreign(v) && !starts(outermost(cur).Node()) // it is exported to be shared
 	for fn := range cur.Enclosing(functions...) {
-		signature := c.signature(fn.Node())
-		_, literal := fn.Node().(*ast.FuncLit)
-		many := literal && hook.MatchString(signature) || (!literal && !once || handler.MatchString(signature)) && c.serves(signature)
-		concurrent = concurrent || (many || c.started(fn, v)) && !within(v.Pos(), fn.Node())
+		if within(v.Pos(), fn.Node()) {
+			continue
+		}
+		if c.runsOften(fn.Node(), once) || c.started(fn, v) {
+			concurrent = true
+		}
 	}
-
 	return concurrent && !c.locks(outermost(cur).Node())
+}
+
+// runsOften reports whether fn is by its signature a function that runs more than once at a time.
+func (c *checker) runsOften(fn ast.Node, once bool) bool {
+	signature := c.signature(fn)
+	_, literal := fn.(*ast.FuncLit)
+	if handler.MatchString(signature) {
+		return true
+	}
+	if literal {
+		return hook.MatchString(signature)
+	}
+	return !once && c.serves(signature)
 }
 
 // serves reports whether a function with this signature runs for many requests or callers.
@@ -69,9 +89,10 @@ func (c *checker) serves(signature string) bool {
 
 // locks reports whether fn takes a lock or a place in a semaphore, or runs something once.
 func (c *checker) locks(fn ast.Node) bool {
+	tokens := []string{"struct{}{}", "true", "0", "1"}
 	for n := range ast.Preorder(fn) {
 		send, ok := n.(*ast.SendStmt)
-		if ok && slices.Contains([]string{"struct{}{}", "true", "0", "1"}, types.ExprString(send.Value)) {
+		if ok && slices.Contains(tokens, types.ExprString(send.Value)) {
 			return true
 		}
 	}
@@ -99,27 +120,9 @@ func (c *checker) started(fn inspector.Cursor, v *types.Var) bool {
 func (c *checker) temporary(v *types.Var) bool {
 	return v.IsField() && slices.ContainsFunc(c.uses[v], func(use inspector.Cursor) bool {
 		decl, ok := outermost(use).Node().(*ast.FuncDecl)
-		return ok && assigned(use) != nil && (!decl.Name.IsExported() || decl.Recv != nil || c.serves(c.signature(decl)))
+		if !ok || assigned(use) == nil {
+			return false
+		}
+		return !decl.Name.IsExported() || decl.Recv != nil || c.serves(c.signature(decl))
 	})
-}
-
-// attempts reports a loop over Attempts at cur whose body never sets the local variable whose address it gave. A
-// closure that uses the variable, or another pointer to it, may set it.
-func (c *checker) attempts(cur inspector.Cursor, call *ast.CallExpr) {
-	loop, ranges := cur.Parent().Node().(*ast.RangeStmt)
-	address, ok := ast.Unparen(call.Args[1]).(*ast.UnaryExpr)
-	if !ranges || !ok {
-		return
-	}
-
-	sets := func(use inspector.Cursor) bool {
-		kinds := []edge.Kind{edge.AssignStmt_Lhs, edge.RangeStmt_Key, edge.RangeStmt_Value}
-		assigns := within(use.Node().Pos(), loop.Body) && slices.Contains(kinds, use.ParentEdgeKind())
-		pointer := use.ParentEdgeKind() == edge.UnaryExpr_X && use.Parent().Node() != address
-		return assigns || pointer || around(use) != around(cur)
-	}
-	v, ok := c.object(address.X).(*types.Var)
-	if ok && !v.IsField() && v.Parent() != c.Pkg.Scope() && !slices.ContainsFunc(c.uses[v], sets) {
-		c.Reportf(call.Args[1].Pos(), "this body never sets %s: Attempts panics at the end of its first pass [attempts]", v.Name())
-	}
 }

@@ -1,0 +1,104 @@
+package vet
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// defaultRetries has, by package, what a MaxRetries of zero means beside a Policy.
+var defaultRetries = map[string]int64{
+	"example.com/backoff":           3,
+	"example.com/backoff/httpretry": 3,
+	"example.com/backoff/grpcretry": 3,
+	"example.com/backoff/sqlretry":  20,
+}
+
+// policyField applies the rules for a function that is set as the Policy of a Retrier or a client, if the name at cur is
+// that field.
+func (c *checker) policyField(cur inspector.Cursor, name *ast.Ident) {
+	field, ok := c.object(name).(*types.Var)
+	if !ok || !field.IsField() || field.Name() != "Policy" || defaultRetries[field.Pkg().Path()] == 0 {
+		return
+	}
+
+	cur = selector(cur)
+	fn := c.function(assigned(cur))
+	if fn == nil {
+		return
+	}
+	literal, variable := configured(cur)
+	single := c.makesOneCall(cur, variable)
+	counted := c.counts(literal) || c.counts(variable)
+	retries := defaultRetries[field.Pkg().Path()]
+	for n := range ast.Preorder(fn) {
+		ret, ok := n.(*ast.ReturnStmt)
+		if !ok || len(ret.Results) != 1 {
+			continue
+		}
+		made := ret.Results[0]
+		p := c.policy(made)
+		if !single {
+			c.reportShared(made, p, func(v *types.Var) bool { return !within(v.Pos(), fn) })
+		}
+		if !counted && p.allowsMore(retries) {
+			c.Reportf(cur.Node().Pos(), "MaxRetries is zero, which means %d, whatever the limit of this policy is: set it, to math.MaxInt if that limit is to count [limit]", retries)
+		}
+	}
+}
+
+// configured returns the literal whose Policy is set at cur, and the variable or field that has the Policy then. Either
+// may be nil.
+func configured(cur inspector.Cursor) (literal, variable ast.Expr) {
+	if sel, ok := cur.Node().(*ast.SelectorExpr); ok {
+		return nil, sel.X
+	}
+
+	lit := cur.Parent().Parent()
+	literal = lit.Node().(*ast.CompositeLit)
+	if lit.ParentEdgeKind() == edge.UnaryExpr_X {
+		lit = lit.Parent()
+	}
+	return literal, holder(lit)
+}
+
+// makesOneCall reports whether the Retrier r makes one call: the function around cur makes it and calls it.
+func (c *checker) makesOneCall(cur inspector.Cursor, r ast.Expr) bool {
+	v, ok := c.object(r).(*types.Var)
+	return ok && c.confined(cur, v) && slices.ContainsFunc(c.uses[v], func(use inspector.Cursor) bool {
+		for call := range use.Enclosing((*ast.CallExpr)(nil)) {
+			by, _ := c.retrier(call.Node().(*ast.CallExpr))
+			return by != nil && c.object(by) == v
+		}
+		return false
+	})
+}
+
+// counts reports whether the package sets the MaxRetries of the Retrier r, or may set it.
+func (c *checker) counts(r ast.Expr) bool {
+	p := c.policy(r)
+	return p.handed || slices.ContainsFunc(p.set["MaxRetries"], func(e ast.Expr) bool {
+		value := c.TypesInfo.Types[e].Value
+		return value == nil || constant.Sign(value) != 0
+	})
+}
+
+// allowsMore reports whether the policy has a limit which may allow more retries than n: a MaxElapsedTime, or more
+// retries by WithMaxRetries.
+func (p *policy) allowsMore(n int64) bool {
+	times := slices.Concat(p.set["MaxElapsedTime"], p.set["WithMaxElapsedTime"])
+	positive := func(e ast.Expr) bool { return p.above(e, 0) }
+	more := func(e ast.Expr) bool { return p.above(e, n) }
+	return slices.ContainsFunc(times, positive) || slices.ContainsFunc(p.set["WithMaxRetries"], more)
+}
+
+// above reports whether e is more than n, or may be.
+func (c *checker) above(e ast.Expr, n int64) bool {
+	value := c.TypesInfo.Types[e].Value
+	return value == nil || constant.Compare(value, token.GTR, constant.MakeInt64(n))
+}

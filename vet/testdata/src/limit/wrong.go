@@ -1,0 +1,39 @@
+package limit
+
+import (
+	"time"
+
+	"example.com/backoff"
+	"example.com/backoff/httpretry"
+)
+
+var database = backoff.Retrier{
+	Policy: func() backoff.BackOff { // want `MaxRetries is zero, which means 3, whatever the limit of this policy is: set it, to math.MaxInt if that limit is to count \[limit\]`
+		return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute))
+	},
+}
+
+type client struct{ users, orders *backoff.Retrier }
+
+func newClient(retries uint64) *client {
+	c := &client{users: &backoff.Retrier{Policy: newPolicy}} // want `MaxRetries is zero, which means 3`
+	c.orders = &backoff.Retrier{MaxRetries: 0}
+	c.orders.Policy = func() backoff.BackOff { // want `MaxRetries is zero, which means 3`
+		return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), retries)
+	}
+	return c
+}
+
+func newPolicy() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.MaxElapsedTime = time.Minute
+	return b
+}
+
+func transports() map[string]*httpretry.Transport {
+	return map[string]*httpretry.Transport{
+		"users": {Policy: ten}, // want `MaxRetries is zero, which means 3`
+	}
+}
+
+func ten() backoff.BackOff { return backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 10) }

@@ -1,0 +1,41 @@
+package wait
+
+import (
+	"context"
+	"log"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+)
+
+func sleeps() {
+	b := backoff.NewExponentialBackOff()
+	b.MaxInterval = time.Minute
+	for !ready() {
+		time.Sleep(b.NextBackOff()) // want `NextBackOff can return Stop, -1, and Sleep does not wait then: compare it with Stop, or set MaxElapsedTime to 0 \[wait\]`
+	}
+}
+
+type client struct{ policy *backoff.ExponentialBackOff }
+
+func newClient() *client {
+	return &client{policy: backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(time.Minute))}
+}
+
+func (c *client) run(ctx context.Context, timer *time.Timer) error {
+	log.Print("begins at ", time.Now(), time.Since(time.Time{}))
+	for !ready() {
+		d := c.policy.NextBackOff()
+		log.Print("again in ", d)
+		select {
+		case <-time.After(d): // want `After does not wait then`
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		timer.Reset(c.policy.NextBackOff())       // want `Reset does not wait then`
+		<-time.NewTimer(c.policy.NextBackOff()).C // want `NewTimer does not wait then`
+	}
+	return nil
+}
+
+func ready() bool { return true }
