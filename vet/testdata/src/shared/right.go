@@ -57,7 +57,8 @@ func (s *session) load(ctx context.Context, id string) error { return backoff.Re
 
 // A request may make a client for itself.
 func NewSession(w http.ResponseWriter, r *http.Request) *perRequest {
-	return &perRequest{policy: backoff.NewExponentialBackOff()}
+	b := backoff.NewExponentialBackOff()
+	return &perRequest{policy: b}
 }
 
 type perRequest struct{ policy backoff.BackOff }
