@@ -14,6 +14,11 @@ type BackOff interface {
 	Reset()
 }
 
+type StopBackOff struct{}
+
+func (b *StopBackOff) NextBackOff() time.Duration { return Stop }
+func (b *StopBackOff) Reset()                     {}
+
 type ConstantBackOff struct{ Interval time.Duration }
 
 func NewConstantBackOff(d time.Duration) *ConstantBackOff { return &ConstantBackOff{d} }

@@ -27,6 +27,8 @@ func stopped(ctx context.Context, c *client) {
 	_ = backoff.Retry(func() error { return backoff.Permanent(call(ctx)) }, b)
 	_ = backoff.Retry(func() error { return c.final() }, b)
 	_ = backoff.Retry(func() error { return final(1) }, b)
+	_ = backoff.Retry(new(server[int]).final, b)
+	_ = backoff.Retry(func() error { return call(ctx) }, &backoff.StopBackOff{})
 	_ = backoff.Retry(func() error {
 		if ctx.Err() != nil {
 			return nil
@@ -43,6 +45,8 @@ func stopped(ctx context.Context, c *client) {
 
 func (c *client) final() error { return backoff.Permanent(c.dial()) }
 
+func (s *server[T]) final() error { return backoff.Permanent(nil) }
+
 func final[T any](v T) error { return backoff.Permanent(nil) }
 
 // What these do is not shown.
@@ -51,13 +55,17 @@ func given(ctx context.Context, op func() error, b backoff.BackOff) {
 	_ = backoff.Retry(func() error { return call(ctx) }, b)
 }
 
-// These loops may end for another reason.
+// These may end for another reason than success.
 func left(ctx context.Context) (err error) {
 	for range own.Attempts(own.NewExponentialBackOff(), &err) {
 		if err = call(ctx); errors.Is(err, http.ErrNoCookie) {
 			break
 		}
 	}
+	return err
+}
+
+func ended(ctx context.Context) error {
 	ticker := backoff.NewTicker(backoff.NewExponentialBackOff())
 	for {
 		select {
@@ -93,6 +101,16 @@ func unended(r *http.Request) {
 		return call(attempt)
 	}, b)
 	_ = backoff.Retry(func() error { log(r.Context()); return nil }, b)
+}
+
+func before(c *client) (err error) {
+	short, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_ = call(short)
+	for range own.Attempts(own.NewExponentialBackOff(), &err) {
+		err = c.dial()
+	}
+	return err
 }
 
 func eventually(ctx context.Context, t *testing.T) {

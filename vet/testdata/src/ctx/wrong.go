@@ -28,7 +28,13 @@ func (c *client) methods(ctx context.Context) {
 	b := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
 	_ = backoff.Retry(c.dial, b) // want `goes on when ctx is done`
 	_ = backoff.Retry(dial, b)   // want `goes on when ctx is done`
+
+	_ = backoff.Retry(new(server[int]).dial, b) // want `goes on when ctx is done`
 }
+
+type server[T any] struct{}
+
+func (s *server[T]) dial() error { return nil }
 
 func attempts(ctx context.Context) (err error) {
 	for range own.Attempts(own.NewLinearBackOff(time.Second), &err) { // want `goes on when ctx is done`

@@ -38,9 +38,9 @@ func load(ctx context.Context, id string) {
 func later(ctx context.Context) {
 	b := v5.NewExponentialBackOff()
 	b.InitialInterval = time.Second
+	_, _ = v5.Retry(ctx, data, v5.WithBackOff(v5.NewExponentialBackOff()))
 	for {
 		time.Sleep(b.NextBackOff())
-		_, _ = v5.Retry(ctx, data, v5.WithBackOff(v5.NewExponentialBackOff()))
 	}
 }
 

@@ -26,7 +26,7 @@ func helped() {
 	b := backoff.NewExponentialBackOff()
 	for !ready() {
 		d := b.NextBackOff()
-		if stopped(d) {
+		if err := check(d); err != nil {
 			return
 		}
 		time.Sleep(d)
@@ -39,7 +39,12 @@ func helped() {
 	}
 }
 
-func stopped(d time.Duration) bool { return d == backoff.Stop }
+func check(d time.Duration) error {
+	if d == backoff.Stop {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
 
 // These never stop, or may never stop.
 func endless(limit time.Duration, given backoff.BackOff, opts ...backoff.ExponentialBackOffOpts) {
@@ -53,6 +58,14 @@ func endless(limit time.Duration, given backoff.BackOff, opts ...backoff.Exponen
 	decoded := backoff.NewExponentialBackOff()
 	_ = json.Unmarshal(nil, decoded)
 	unknown := backoff.NewExponentialBackOff(opts...)
+	made := newPolicy()
+	either := &backoff.ExponentialBackOff{InitialInterval: time.Second}
+	if limit > time.Hour {
+		either = backoff.NewExponentialBackOff()
+	}
+	if given == nil {
+		given = backoff.NewExponentialBackOff()
+	}
 	for !ready() {
 		time.Sleep(field.NextBackOff())
 		time.Sleep(option.NextBackOff())
@@ -61,9 +74,17 @@ func endless(limit time.Duration, given backoff.BackOff, opts ...backoff.Exponen
 		time.Sleep(variable.NextBackOff())
 		time.Sleep(decoded.NextBackOff())
 		time.Sleep(unknown.NextBackOff())
+		time.Sleep(made.NextBackOff())
+		time.Sleep(either.NextBackOff())
 		time.Sleep(given.NextBackOff())
 		time.Sleep(backoff.NewExponentialBackOff().NextBackOff())
 	}
+}
+
+func newPolicy() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.MaxElapsedTime = 0
+	return b
 }
 
 // What ends these loops is in their condition, in their body or before them.
