@@ -32,24 +32,31 @@ func (c *checker) policyField(cur inspector.Cursor, name *ast.Ident) {
 	if fn == nil {
 		return
 	}
+	made := returned(fn)
 	literal, variable := configured(cur)
-	single := c.makesOneCall(cur, variable)
-	counted := c.counts(literal) || c.counts(variable)
-	retries := defaultRetries[field.Pkg().Path()]
-	for n := range ast.Preorder(fn) {
-		ret, ok := n.(*ast.ReturnStmt)
-		if !ok || len(ret.Results) != 1 {
-			continue
-		}
-		made := ret.Results[0]
-		p := c.policy(made)
-		if !single {
-			c.reportShared(made, p, func(v *types.Var) bool { return !within(v.Pos(), fn) })
-		}
-		if !counted && p.allowsMore(retries) {
-			c.Reportf(cur.Node().Pos(), "MaxRetries is zero, which means %d, whatever the limit of this policy is: set it, to math.MaxInt if that limit is to count [limit]", retries)
+	if !c.makesOneCall(cur, variable) {
+		for _, e := range made {
+			c.reportShared(e, c.policy(e), func(v *types.Var) bool { return !within(v.Pos(), fn) })
 		}
 	}
+
+	retries := defaultRetries[field.Pkg().Path()]
+	more := func(e ast.Expr) bool { return c.policy(e).allowsMore(retries) }
+	counted := c.counts(literal) || c.counts(variable)
+	if !counted && slices.ContainsFunc(made, more) {
+		c.Reportf(cur.Node().Pos(), "MaxRetries is zero, which means %d, whatever the limit of this policy is: set it, to math.MaxInt if that limit is to count [limit]", retries)
+	}
+}
+
+// returned returns what the function fn returns.
+func returned(fn ast.Node) []ast.Expr {
+	var returned []ast.Expr
+	for n := range ast.Preorder(fn) {
+		if ret, ok := n.(*ast.ReturnStmt); ok {
+			returned = append(returned, ret.Results...)
+		}
+	}
+	return returned
 }
 
 // configured returns the literal whose Policy is set at cur, and the variable or field that has the Policy then. Either
