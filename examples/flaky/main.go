@@ -1,28 +1,25 @@
 // Flaky calls a server that misbehaves, and retries what may be retried.
 //
-// The server listens on a loopback port. First it fails in five ways, once each. Then it goes down for a
-// while, and comes back. All calls share a retry budget: while the server is down, the budget runs out, and
-// further calls fail after their first attempt; once the server is back, successes fill it again. At last, many
-// calls come at once, and share two slots: the others wait, but no longer than their deadline leaves an
-// attempt its whole timeout.
+// The server listens on a loopback port. First it fails in five ways. Then it goes down for a while, and comes
+// back. All calls share a retry budget: while the server is down, the budget runs out, and further calls fail after
+// their first attempt; once the server is back, successes fill it again. At last, many calls come at once, and
+// share two slots: the others wait, but no longer than their deadline leaves an attempt its whole timeout.
 //
 // The code to copy is in client.go. Package httpretry does the same, and more, as an http.RoundTripper.
 //
-// Flaky exits with 0 if each call ended as it should, with 1 if one did not, if it was interrupted or if the
-// output could not be written, and with 2 for bad usage.
+// Flaky exits with 1 if a call did not end as it should.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
-	"syscall"
 	"time"
 
 	"example.com/backoff"
@@ -32,178 +29,82 @@ import (
 const pause = 400 * time.Millisecond
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	log.SetFlags(0)
+
+	err := serveAndCall()
+	if err != nil {
+		log.Fatal("flaky: ", err)
+	}
 }
 
-// run is the program. It returns the exit code.
-func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+// serveAndCall starts the server on a loopback port and runs the demo with it.
+func serveAndCall() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 
-	flags := flag.NewFlagSet("flaky", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() { usage(stderr) }
-
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	if err != nil {
-		return 2
-	}
-	if flags.NArg() > 0 {
-		fmt.Fprintf(stderr, "flaky: unexpected argument %q\n", flags.Arg(0))
-		return 2
-	}
-
-	err = serveAndCall(ctx, stdout)
-	if ctx.Err() != nil {
-		fmt.Fprintln(stderr, "flaky: interrupted")
-		return 1
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "flaky:", err)
-		return 1
-	}
-	return 0
-}
-
-// usage prints what the server's pages do.
-func usage(w io.Writer) {
-	fmt.Fprintln(w, "Flaky calls a server that misbehaves, and retries what may be retried.")
-	fmt.Fprintln(w, "It takes no arguments. The server's pages:")
-	fmt.Fprintln(w)
-
-	for _, p := range pages() {
-		fmt.Fprintf(w, "  %-8s  %s\n", p.path, p.does)
-	}
-}
-
-// serveAndCall starts the server on a loopback port and runs the demo against it.
-func serveAndCall(ctx context.Context, stdout io.Writer) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-
 	handler := newServer()
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	served := make(chan error, 1)
-	go func() {
-		served <- server.Serve(listener)
-	}()
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
 
-	d := newDemo("http://"+listener.Addr().String(), handler, stdout)
-	err = d.run(ctx)
-
-	// Close ends the requests that are still waiting for an answer. Then Serve returns.
-	closeErr := server.Close()
-	serveErr := <-served
-	if errors.Is(serveErr, http.ErrServerClosed) {
-		serveErr = nil
-	}
-	return errors.Join(err, closeErr, serveErr)
+	return newDemo("http://"+listener.Addr().String(), handler, os.Stdout).run(ctx)
 }
 
-// demo is what the program shows: a client, a server, and what happens between them.
+// demo is a client and a server, and what happens between them, in lines of text.
 type demo struct {
 	client *client
 	server *server
-	report *report
+	out    io.Writer
+	start  time.Time
+	err    error // of the first call that did not end as it should; after it, nothing is called or printed
 }
 
-// newDemo returns a demo of a client of s, which listens at address. It reports on stdout.
-func newDemo(address string, s *server, stdout io.Writer) *demo {
-	budget := new(backoff.Budget)
-	r := &report{
-		w:      stdout,
-		start:  time.Now(),
-		budget: budget,
-	}
-	return &demo{
-		client: newClient(address, budget, r.retry),
+// newDemo returns a demo of s, which listens at address.
+func newDemo(address string, s *server, out io.Writer) *demo {
+	d := &demo{
+		client: newClient(address),
 		server: s,
-		report: r,
+		out:    out,
+		start:  time.Now(),
 	}
+	d.client.onRetry = d.retry
+	return d
 }
 
-// run shows everything. It ends early if a call does not end as it should.
+// run shows everything.
 func (d *demo) run(ctx context.Context) error {
-	d.report.print("At most %d calls are in progress at once, of at most %d attempts of %v each.\n"+
-		"Their budget has %d tokens: a retry takes %d, and returns them if it succeeds;\n"+
-		"any other success adds %d.\n",
-		slots, maxRetries+1, attemptTimeout, d.report.budget.Tokens(),
-		backoff.DefaultRetryCost, backoff.DefaultSuccessRefund)
+	fmt.Fprintf(d.out, "At most %d calls are in progress at once, of at most 4 attempts of %v each.\n"+
+		"Their budget has %d tokens: a retry takes 5, and returns them if it succeeds;\n"+
+		"any other success adds 1.\n",
+		slots, attemptTimeout, d.client.retrier.Budget.Tokens())
 
-	acts := []func(context.Context) error{d.failures, d.outage, d.recovery, d.crowd}
-	for _, act := range acts {
-		err := act(ctx)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
+	d.heading("The server is up, and misbehaves.")
+	d.call(ctx, nil, "/busy", "/limited", "/slow", "/dropped")
+	d.call(ctx, statusError(http.StatusNotFound), "/missing")
 
-// failures calls each page that misbehaves.
-func (d *demo) failures(ctx context.Context) error {
-	d.report.heading("The server is up, and misbehaves.")
-
-	for _, p := range pages() {
-		err := d.call(ctx, p.path, p.want)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// outage calls a page while the server is down: until the budget is empty, and then twice more.
-func (d *demo) outage(ctx context.Context) error {
-	d.report.heading("The server goes down.")
+	d.heading("The server goes down.")
 	d.server.down.Store(true)
 	before := d.server.requests.Load()
-
-	wants := []error{
-		errNoRetriesLeft,           // after three retries
-		backoff.ErrBudgetExhausted, // after two
-		backoff.ErrBudgetExhausted, // after none
-		backoff.ErrBudgetExhausted,
-	}
-	for _, want := range wants {
-		err := d.call(ctx, "/news", want)
-		if err != nil {
-			return err
-		}
-	}
-
+	d.call(ctx, backoff.ErrRetriesExhausted, "/news") // after three retries; the others after two, none and none
+	d.call(ctx, backoff.ErrBudgetExhausted, "/news", "/news", "/news")
 	requests := d.server.requests.Load() - before
-	d.report.event("%d calls made %d requests. Without the budget they would have made %d.",
-		len(wants), requests, len(wants)*(maxRetries+1))
-	return nil
-}
+	d.print("4 calls made %d requests. Without the budget they would have made 16.", requests)
 
-// recovery calls a page of the server that is up again, until the successes can pay for a retry, and then a
-// page that needs one.
-func (d *demo) recovery(ctx context.Context) error {
-	d.report.heading("The server is back.")
+	d.heading("The server is back.")
 	d.server.down.Store(false)
+	d.call(ctx, nil, "/news", "/news", "/news", "/news", "/news", "/busy")
 
-	const successes = backoff.DefaultRetryCost / backoff.DefaultSuccessRefund
-	for range successes {
-		err := d.call(ctx, "/news", nil)
-		if err != nil {
-			return err
-		}
-	}
-	return d.call(ctx, "/busy", nil)
+	d.crowd(ctx, 8, attemptTimeout+5*workTime/2)
+	return d.err
 }
 
 // crowd makes more calls at once than there are slots, with a deadline that the last of them cannot meet.
-func (d *demo) crowd(ctx context.Context) error {
-	const calls = 8
-	const deadline = attemptTimeout + 5*workTime/2
-	d.report.heading(fmt.Sprintf("%d calls come at once, each with a deadline of %v.", calls, deadline))
+func (d *demo) crowd(ctx context.Context, calls int, deadline time.Duration) {
+	d.heading("%d calls come at once, each with a deadline of %v.", calls, deadline)
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 
@@ -215,43 +116,68 @@ func (d *demo) crowd(ctx context.Context) error {
 		}()
 	}
 
-	var answered, refused int
+	refused := 0
 	for range calls {
-		switch err := <-results; {
-		case err == nil:
-			answered++
-		case errors.Is(err, backoff.ErrNoSlot):
+		err := <-results
+		if errors.Is(err, backoff.ErrNoSlot) {
 			refused++
-		default:
-			return fmt.Errorf("/report ended with the error %w", err)
+			continue
 		}
+		d.expect("/report", err, nil)
 	}
-
-	d.report.event("%d were answered. %d found no slot while an attempt had time left.", answered, refused)
-	most := d.server.most.Load()
-	d.report.event("The server never worked on more than %d at once.", most)
-	if most > slots {
-		return fmt.Errorf("%d slots let %d calls through at once", slots, most)
-	}
-	return nil
+	d.print("%d were answered. %d found no slot while an attempt had time left.", calls-refused, refused)
+	d.print("The server never worked on more than %d at once.", d.server.most.Load())
 }
 
-// call gets a page, reports how that ended, and returns an error unless it ended with want.
-func (d *demo) call(ctx context.Context, path string, want error) error {
-	body, err := d.client.get(ctx, path)
-	d.report.result(path, body, err)
+// call gets pages, one after the other. Each call should end with want.
+func (d *demo) call(ctx context.Context, want error, paths ...string) {
+	for _, path := range paths {
+		if d.err != nil {
+			return
+		}
+		body, err := d.client.get(ctx, path)
+		if err == nil {
+			d.print("%s ok, %d bytes", d.prefix(path), len(body))
+		} else {
+			d.print("%s failed: %v", d.prefix(path), err)
+		}
+		d.expect(path, err, want)
 
-	switch {
-	case d.report.err != nil:
-		return fmt.Errorf("output: %w", d.report.err)
-	case !errors.Is(err, want):
-		return fmt.Errorf("%s ended with the error %v, want %v", path, err, want)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
 	}
+}
 
-	select {
-	case <-time.After(pause):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// expect sets d.err unless a call has ended with want.
+func (d *demo) expect(path string, err, want error) {
+	if d.err == nil && !errors.Is(err, want) {
+		d.err = fmt.Errorf("%s ended with the error %v, want %v", path, err, want)
+	}
+}
+
+// retry prints a failed attempt, and the wait before the next.
+func (d *demo) retry(path string, attempt int, err error, wait time.Duration) {
+	d.print("%s attempt %d: %v, wait %.2fs", d.prefix(path), attempt, err, wait.Seconds())
+}
+
+// prefix returns what a line about a call begins with: the tokens that are left, and the path.
+func (d *demo) prefix(path string) string {
+	return fmt.Sprintf("budget %2d  %-8s ", d.client.retrier.Budget.Tokens(), path)
+}
+
+// heading prints a line after an empty one.
+func (d *demo) heading(format string, args ...any) {
+	if d.err == nil {
+		fmt.Fprintln(d.out)
+	}
+	d.print(format, args...)
+}
+
+// print prints a line, with the time since start.
+func (d *demo) print(format string, args ...any) {
+	if d.err == nil {
+		fmt.Fprintf(d.out, "%4.1fs  %s\n", time.Since(d.start).Seconds(), fmt.Sprintf(format, args...))
 	}
 }

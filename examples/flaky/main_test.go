@@ -1,17 +1,19 @@
+//go:build go1.25
+
 package main
 
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
 	"os"
-	"runtime"
+	"regexp"
 	"strings"
-	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -19,121 +21,109 @@ import (
 	"example.com/backoff"
 )
 
-func TestUsageErrors(t *testing.T) {
-	tests := []struct {
-		arg     string
-		message string
-	}{
-		{"-nosuch", "flag provided but not defined: -nosuch\n"},
-		{"extra", "flaky: unexpected argument \"extra\"\n"},
-		{"\x1b[2J", "flaky: unexpected argument \"\\x1b[2J\"\n"},
+// pipes is a listener whose connections are in memory, so that a synctest bubble can wait for them.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	conn, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
 	}
-	for _, test := range tests {
-		var stdout, stderr bytes.Buffer
-		code := run([]string{test.arg}, &stdout, &stderr)
-		require.Equal(t, 2, code)
-		require.True(t, strings.HasPrefix(stderr.String(), test.message), stderr.String())
-		require.Empty(t, stdout.String())
-	}
+	return conn, nil
 }
 
-func TestHelp(t *testing.T) {
-	var stderr bytes.Buffer
-	code := run([]string{"-h"}, io.Discard, &stderr)
-	require.Zero(t, code)
-	for _, p := range pages() {
-		require.Regexp(t, p.path+" +"+p.does+"\n", stderr.String())
-	}
+func (p pipes) Close() error {
+	close(p)
+	return nil
 }
 
-// A signal ends the call that is in progress, and the program.
-func TestInterrupt(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("a process cannot signal itself there")
-	}
-	self, err := os.FindProcess(os.Getpid())
+func (p pipes) Addr() net.Addr {
+	return new(net.UnixAddr)
+}
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	p <- server
+	return client, nil
+}
+
+// runDemo runs the demo in simulated time, with handler in front of its server.
+func runDemo(t *testing.T, handler func(*server) http.Handler) (output string, err error) {
+	t.Helper()
+	var out bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		listener := make(pipes)
+		httpServer := &http.Server{Handler: handler(s), ErrorLog: log.New(io.Discard, "", 0)}
+		go func() { _ = httpServer.Serve(listener) }()
+
+		d := newDemo("http://localhost", s, &out)
+		transport := d.client.http.Transport.(*http.Transport)
+		transport.DialContext = listener.dial
+		err = d.run(t.Context())
+
+		transport.CloseIdleConnections()
+		_ = httpServer.Close()
+		time.Sleep(time.Second) // until the server's connections have ended
+	})
+	return out.String(), err
+}
+
+// The output is that in testdata, but for the times. To renew it, run
+// go run ./examples/flaky >examples/flaky/testdata/output.txt
+func TestOutput(t *testing.T) {
+	got, err := runDemo(t, func(s *server) http.Handler { return s })
 	require.NoError(t, err)
 
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		stdout := &triggerWriter{
-			text:    "/busy     attempt 1: status 503",
-			trigger: func() { require.NoError(t, self.Signal(signal)) },
-		}
-		var stderr bytes.Buffer
-
-		code := run(nil, stdout, &stderr)
-		require.Equal(t, 1, code)
-		require.Equal(t, "flaky: interrupted\n", stderr.String())
-	}
+	want, err := os.ReadFile("testdata/output.txt")
+	require.NoError(t, err)
+	seconds := regexp.MustCompile(` *\d+\.\d+s`)
+	require.Equal(t,
+		seconds.ReplaceAllString(strings.ReplaceAll(string(want), "\r\n", "\n"), " 0.0s"),
+		seconds.ReplaceAllString(got, " 0.0s"))
 }
 
-// triggerWriter calls trigger when text is written.
-type triggerWriter struct {
-	text    string
-	trigger func()
+// The first call that does not end as it should ends the demo.
+func TestSurprise(t *testing.T) {
+	output, err := runDemo(t, func(*server) http.Handler { return http.HandlerFunc(busy) })
+	require.EqualError(t, err, "/busy ended with the error retries exhausted: status 503, want <nil>")
+	require.NotContains(t, output, "/limited")
 }
 
-func (w *triggerWriter) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte(w.text)) {
-		w.trigger()
-	}
-	return len(p), nil
-}
-
-// fullWriter is a disk without space.
-type fullWriter struct{}
-
-func (fullWriter) Write([]byte) (int, error) {
-	return 0, errors.New("no space left on device")
-}
-
-func TestOutputError(t *testing.T) {
-	var stderr bytes.Buffer
-	code := run(nil, fullWriter{}, &stderr)
-	require.Equal(t, 1, code)
-	require.Equal(t, "flaky: output: no space left on device\n", stderr.String())
-}
-
-// What a server has sent does not reach the terminal as it is.
-func TestPrintable(t *testing.T) {
-	var stdout bytes.Buffer
-	r := &report{w: &stdout, start: time.Now(), budget: new(backoff.Budget)}
-
-	r.retry("/busy", 1, errors.New("bad\x1b[2J\r\nheader\u202e \x9b é"), time.Second)
-	require.Equal(t, " 0.0s  budget 25  /busy     attempt 1: bad?[2J??header? \uFFFD é, wait 1.00s\n", stdout.String())
-}
-
-func TestCheck(t *testing.T) {
+// Each attempt reads the status and closes the body.
+func TestAttempt(t *testing.T) {
 	tests := []struct {
 		status     int
 		retryAfter string
-		permanent  bool
-		wait       time.Duration
+		err        error
 	}{
-		{status: 204, permanent: true},
-		{status: 404, permanent: true},
-		{status: 404, retryAfter: "2", permanent: true},
-		{status: 429, retryAfter: "2", wait: 2 * time.Second},
-		{status: 503},
-		{status: 503, retryAfter: "soon"},
+		{status: 200},
+		{status: 404, err: backoff.Permanent(statusError(404))},
+		{status: 404, retryAfter: "2", err: backoff.Permanent(statusError(404))},
+		{status: 429, retryAfter: "2", err: backoff.RetryAfter(statusError(429), 2*time.Second)},
+		{status: 503, err: statusError(503)},
+		{status: 503, retryAfter: "soon", err: statusError(503)},
 	}
 	for _, test := range tests {
-		name := fmt.Sprint(test.status, " ", test.retryAfter)
-		resp := &http.Response{StatusCode: test.status, Header: http.Header{}}
-		resp.Header.Set("Retry-After", test.retryAfter)
+		sent := &body{Reader: strings.NewReader("hello")}
+		c := newClient("http://localhost")
+		c.http.Transport = answering(func() *http.Response {
+			header := http.Header{"Retry-After": {test.retryAfter}}
+			return &http.Response{StatusCode: test.status, Header: header, Body: sent}
+		})
 
-		err := check(resp)
-		require.ErrorIs(t, err, statusError(test.status), name)
-
-		var mark *backoff.PermanentError
-		require.Equal(t, test.permanent, errors.As(err, &mark), name)
-
-		var asked *backoff.RetryAfterError
-		if errors.As(err, &asked) {
-			require.Equal(t, test.wait, asked.Duration, name)
-		}
+		received, err := c.attempt(t.Context(), "/news")
+		require.Equal(t, test.err, err)
+		require.Equal(t, test.err == nil, received == "hello", test.status)
+		require.True(t, sent.closed, test.status)
 	}
-	require.NoError(t, check(&http.Response{StatusCode: http.StatusOK}))
+}
+
+// answering is a transport without a network.
+type answering func() *http.Response
+
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
+	return a(), nil
 }
 
 // body is a response's body that notes whether it was closed.
@@ -145,27 +135,4 @@ type body struct {
 func (b *body) Close() error {
 	b.closed = true
 	return nil
-}
-
-// answering is a transport without a network.
-type answering func() *http.Response
-
-func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
-	return a(), nil
-}
-
-// Each attempt closes the body of its response, whatever the status.
-func TestBodyClosed(t *testing.T) {
-	for _, status := range []int{200, 404, 503} {
-		sent := &body{Reader: strings.NewReader("hello")}
-		c := newClient("http://localhost", new(backoff.Budget), nil)
-		c.http.Transport = answering(func() *http.Response {
-			return &http.Response{StatusCode: status, Body: sent}
-		})
-
-		received, err := c.attempt(context.Background(), "/news")
-		require.Equal(t, status == 200, err == nil, status)
-		require.Equal(t, status == 200, received == "hello", status)
-		require.True(t, sent.closed, status)
-	}
 }

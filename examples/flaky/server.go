@@ -3,74 +3,17 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 )
 
-// page is a page that misbehaves.
-type page struct {
-	path string
-	does string                                   // what the server does, in words
-	fail func(http.ResponseWriter, *http.Request) // what it does
-	want error                                    // with which a call of it ends
-}
-
-// pages returns the pages that misbehave. Each fails the first request, the third, and so on.
-func pages() []page {
-	return []page{
-		{
-			path: "/busy",
-			does: "answers every other request with 503",
-			fail: func(w http.ResponseWriter, _ *http.Request) {
-				w.WriteHeader(http.StatusServiceUnavailable)
-			},
-		},
-		{
-			path: "/limited",
-			does: "answers every other request with 429 and Retry-After: 1",
-			fail: func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Retry-After", "1")
-				w.WriteHeader(http.StatusTooManyRequests)
-			},
-		},
-		{
-			path: "/slow",
-			does: "leaves every other request without an answer",
-			fail: func(_ http.ResponseWriter, r *http.Request) {
-				<-r.Context().Done() // until the client gives up
-			},
-		},
-		{
-			path: "/dropped",
-			does: "drops the connection in the middle of every other answer",
-			fail: drop,
-		},
-		{
-			path: "/missing",
-			does: "answers every request with 404",
-			fail: http.NotFound,
-			want: statusError(http.StatusNotFound),
-		},
-	}
-}
-
-// drop sends the first bytes of an answer, and then closes the connection.
-func drop(w http.ResponseWriter, _ *http.Request) {
-	const answer = "This is where the connection breaks."
-	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
-
-	fmt.Fprint(w, answer[:10])
-	_ = http.NewResponseController(w).Flush()
-	panic(http.ErrAbortHandler)
-}
-
 // workTime is how long an answer to /report takes.
 const workTime = 100 * time.Millisecond
 
-// server is the handler of the pages that misbehave, and of /news and /report, which do not.
+// server is a handler that misbehaves: /busy, /limited, /slow and /dropped fail every other request, and /missing fails
+// all. /news and /report do not fail, unless the server is down.
 type server struct {
-	mux      *http.ServeMux
+	http.ServeMux
 	down     atomic.Bool  // every request is answered with 503
 	requests atomic.Int64 // how many there were
 	working  atomic.Int64 // how many requests of /report are in progress
@@ -79,21 +22,14 @@ type server struct {
 
 // newServer returns a server that is up.
 func newServer() *server {
-	s := &server{mux: http.NewServeMux()}
-	s.mux.HandleFunc("/news", answer)
-	s.mux.HandleFunc("/report", s.work)
-
-	for _, p := range pages() {
-		var requests atomic.Int64
-		s.mux.HandleFunc(p.path, func(w http.ResponseWriter, r *http.Request) {
-			odd := requests.Add(1)%2 == 1
-			if odd || p.want != nil {
-				p.fail(w, r)
-				return
-			}
-			answer(w, r)
-		})
-	}
+	s := new(server)
+	s.HandleFunc("/news", answer)
+	s.HandleFunc("/report", s.work)
+	s.HandleFunc("/missing", http.NotFound)
+	s.HandleFunc("/busy", everyOther(busy))
+	s.HandleFunc("/limited", everyOther(limited))
+	s.HandleFunc("/slow", everyOther(hang))
+	s.HandleFunc("/dropped", everyOther(drop))
 	return s
 }
 
@@ -101,10 +37,10 @@ func newServer() *server {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests.Add(1)
 	if s.down.Load() {
-		w.WriteHeader(http.StatusServiceUnavailable)
+		busy(w, r)
 		return
 	}
-	s.mux.ServeHTTP(w, r)
+	s.ServeMux.ServeHTTP(w, r)
 }
 
 // work answers a request after a while.
@@ -119,7 +55,41 @@ func (s *server) work(w http.ResponseWriter, r *http.Request) {
 	answer(w, r)
 }
 
+// everyOther returns a handler that lets fail answer the first request, the third, and so on.
+func everyOther(fail http.HandlerFunc) http.HandlerFunc {
+	var requests atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1)%2 == 1 {
+			fail(w, r)
+			return
+		}
+		answer(w, r)
+	}
+}
+
 // answer answers a request as it should be.
 func answer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "This is %s.\n", r.URL.Path)
+}
+
+func busy(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusServiceUnavailable)
+}
+
+func limited(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Retry-After", "1") // in seconds
+	w.WriteHeader(http.StatusTooManyRequests)
+}
+
+// hang answers nothing until the client gives up.
+func hang(_ http.ResponseWriter, r *http.Request) {
+	<-r.Context().Done()
+}
+
+// drop breaks the connection in the middle of the answer.
+func drop(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Length", "100")
+	fmt.Fprint(w, "This is")
+	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
 }
