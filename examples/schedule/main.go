@@ -1,32 +1,22 @@
 // Schedule draws the waits of an exponential policy: the range of each, the one that a random draw gives, and
-// the total.
+// the total. By default these are the waits of a Retrier.
 //
-//	go run ./examples/schedule -interval 1s -multiplier 2 -cap 10s -jitter FullJitter
+//	go run ./examples/schedule -interval 1s -multiplier 2 -cap 10s -jitter FullJitter -retries 10
 //
-// It does not really wait, and counts no time for the attempts. With -server it draws the waits a second time,
-// as they are if a server asks for a wait after each failure.
-//
-// A test that asserts a schedule, to copy, is in schedule_test.go.
-//
-// Schedule exits with 0, with 1 if the output could not be written, and with 2 for bad usage.
+// It does not really wait, and counts no time for the attempts.
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"time"
 
 	"example.com/backoff"
-)
-
-// Beyond these, a table would have numbers too long to read, or too many lines.
-const (
-	longestDuration = 1000 * time.Hour
-	mostRetries     = 100
 )
 
 // jitters are the names that -jitter accepts.
@@ -40,116 +30,167 @@ var jitters = []backoff.Jitter{
 }
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	err := run(os.Args[1:], os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "schedule:", err)
+		os.Exit(1)
+	}
 }
 
-// run is the program. It returns the exit code.
-func run(args []string, stdout, stderr io.Writer) int {
-	s, err := parse(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	if err != nil {
-		return 2
-	}
-
-	_, err = io.WriteString(stdout, draw(s))
-	if err != nil {
-		fmt.Fprintln(stderr, "schedule:", err)
-		return 1
-	}
-	return 0
-}
-
-// parse returns the settings in args. It prints what is wrong with them to stderr.
-func parse(args []string, stderr io.Writer) (settings, error) {
-	var s settings
-	flags := flag.NewFlagSet("schedule", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	s.register(flags)
+// run is the program.
+func run(args []string, out io.Writer) error {
+	policy := backoff.NewExponentialBackOff()
+	flags := flag.NewFlagSet("schedule", flag.ExitOnError)
+	flags.DurationVar(&policy.InitialInterval, "interval", backoff.DefaultInitialInterval, "InitialInterval")
+	flags.Float64Var(&policy.Multiplier, "multiplier", backoff.DefaultMultiplier, "Multiplier")
+	flags.DurationVar(&policy.MaxInterval, "cap", backoff.DefaultMaxInterval, "MaxInterval")
+	flags.DurationVar(&policy.MaxElapsedTime, "limit", 0, "MaxElapsedTime, 0 for none")
+	flags.Float64Var(&policy.RandomizationFactor, "factor", backoff.DefaultRandomizationFactor,
+		"RandomizationFactor, for ProportionalJitter")
+	flags.Func("jitter", fmt.Sprintf("one of %v (default %v)", jitters, policy.Jitter), func(name string) error {
+		return setJitter(&policy.Jitter, name)
+	})
+	retries := flags.Int("retries", 3, "how many retries to draw")
+	seed := flags.Uint64("seed", 1, "what the drawn waits depend on")
 
 	err := flags.Parse(args)
 	if err != nil {
-		return s, err // Parse has printed it
+		return err
 	}
-
-	err = s.check()
-	if flags.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "schedule:", err)
-	}
-	return s, err
+	return draw(out, policy, *retries, *seed)
 }
 
-// register adds the flags that set s.
-func (s *settings) register(flags *flag.FlagSet) {
-	flags.DurationVar(&s.interval, "interval", backoff.DefaultInitialInterval,
-		"InitialInterval, the first interval")
-	flags.Float64Var(&s.multiplier, "multiplier", backoff.DefaultMultiplier,
-		"Multiplier, by which the interval grows; DecorrelatedJitter ignores it")
-	flags.DurationVar(&s.cap, "cap", backoff.DefaultMaxInterval,
-		"MaxInterval, the longest interval")
-	flags.DurationVar(&s.limit, "limit", backoff.DefaultMaxElapsedTime,
-		"MaxElapsedTime, the longest time for all waits together; 0 is no limit")
-	flags.Func("jitter", "Jitter, one of\n"+jitterNames()+"\n(default ProportionalJitter)", s.setJitter)
-	flags.Float64Var(&s.factor, "factor", backoff.DefaultRandomizationFactor,
-		"RandomizationFactor, which only ProportionalJitter uses")
-	flags.UintVar(&s.retries, "retries", 10,
-		"how many retries to draw")
-	flags.DurationVar(&s.server, "server", 0,
-		"draw the waits again for a server that asks for this one after each failure")
-	flags.Uint64Var(&s.seed, "seed", 1,
-		"what the drawn waits depend on")
-}
-
-// jitterNames returns the names of all strategies, separated by commas.
-func jitterNames() string {
-	names := make([]string, len(jitters))
-	for i, j := range jitters {
-		names[i] = j.String()
-	}
-	return strings.Join(names, ", ")
-}
-
-// setJitter sets the strategy by its name, in capitals or not.
-func (s *settings) setJitter(name string) error {
-	for _, j := range jitters {
-		if strings.EqualFold(name, j.String()) {
-			s.jitter = j
+// setJitter sets j by its name, in capitals or not.
+func setJitter(j *backoff.Jitter, name string) error {
+	for _, known := range jitters {
+		if strings.EqualFold(name, known.String()) {
+			*j = known
 			return nil
 		}
 	}
-	return errors.New("it must be one of\n" + jitterNames())
+	return fmt.Errorf("want one of %v", jitters)
 }
 
-// check returns an error that names the first flag whose value makes no sense.
-func (s *settings) check() error {
-	durations := []struct {
-		flag     string
-		value    time.Duration
-		shortest time.Duration
-	}{
-		{"-interval", s.interval, time.Nanosecond},
-		{"-cap", s.cap, time.Nanosecond},
-		{"-limit", s.limit, 0},
-		{"-server", s.server, 0},
-	}
-	for _, d := range durations {
-		if d.value < d.shortest || d.value > longestDuration {
-			return fmt.Errorf("%s must be between %v and 1000h", d.flag, d.shortest)
+// Sources of randomness that give the shortest and the longest waits.
+const (
+	lowest  constant = 0
+	highest constant = math.MaxUint64
+)
+
+// constant is a rand.Source that always returns the same number.
+type constant uint64
+
+// Uint64 returns the number.
+func (c constant) Uint64() uint64 {
+	return uint64(c)
+}
+
+// wait is a wait and the range that it was drawn from.
+type wait struct {
+	shortest time.Duration
+	longest  time.Duration
+	drawn    time.Duration
+	total    time.Duration // with all waits before it
+}
+
+// simulate returns the waits of policy before so many retries, or fewer if it stops.
+func simulate(policy *backoff.ExponentialBackOff, source rand.Source, retries int) []wait {
+	clock := new(simulatedClock)
+	policy.Clock = clock
+	policy.Rand = rand.New(source)
+	policy.Reset()
+
+	var waits []wait
+	var total time.Duration
+	for range retries {
+		w := wait{
+			shortest: peek(*policy, lowest),
+			longest:  peek(*policy, highest),
+			drawn:    policy.NextBackOff(),
 		}
+		if w.drawn < 0 {
+			break
+		}
+		total += min(w.drawn, math.MaxInt64-total)
+		w.total = total
+		clock.now = clock.now.Add(w.drawn)
+		waits = append(waits, w)
+	}
+	return waits
+}
+
+// peek returns the wait that policy, which is a copy, draws next from source, whatever the limit.
+func peek(policy backoff.ExponentialBackOff, source rand.Source) time.Duration {
+	policy.Rand = rand.New(source)
+	policy.MaxElapsedTime = 0
+	return policy.NextBackOff()
+}
+
+// simulatedClock is a Clock that shows the time after the waits.
+type simulatedClock struct {
+	now time.Time
+}
+
+// Now returns the time that the clock shows.
+func (c *simulatedClock) Now() time.Time {
+	return c.now
+}
+
+// draw writes a table of the waits, each with a bar for its range and an o where it is, and the totals.
+func draw(out io.Writer, policy *backoff.ExponentialBackOff, retries int, seed uint64) error {
+	waits := simulate(policy, rand.NewPCG(seed, 0), retries)
+	var scale time.Duration
+	for _, w := range waits {
+		scale = max(scale, w.longest)
 	}
 
-	// Comparisons with NaN are false.
-	switch {
-	case !(s.multiplier >= 1 && s.multiplier <= 1e6):
-		return errors.New("-multiplier must be between 1 and 1000000")
-	case !(s.factor >= 0 && s.factor <= 1):
-		return errors.New("-factor must be between 0 and 1")
-	case s.retries < 1 || s.retries > mostRetries:
-		return fmt.Errorf("-retries must be between 1 and %d", mostRetries)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%5s  %9s  %9s  %9s  %9s\n", "retry", "shortest", "longest", "drawn", "total")
+	for i, w := range waits {
+		fmt.Fprintf(&text, "%5d  %9s  %9s  %9s  %9s  %s\n",
+			i+1, short(w.shortest), short(w.longest), short(w.drawn), short(w.total), bar(w, scale))
 	}
-	return nil
+	fmt.Fprintf(&text, "\n%-12s  %7s  %9s\n", "", "retries", "total")
+	addTotal(&text, "as drawn", waits)
+	addTotal(&text, "all shortest", simulate(policy, lowest, retries))
+	addTotal(&text, "all longest", simulate(policy, highest, retries))
+
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// short returns d with as many digits as a table needs.
+func short(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return d.String()
+	case d < time.Second:
+		return d.Round(time.Microsecond).String()
+	case d < time.Minute:
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// bar returns the range of w on a line of 40 columns that ends at scale.
+func bar(w wait, scale time.Duration) string {
+	const columns = 40
+	column := func(d time.Duration) int {
+		return int(float64(d) / float64(max(scale, 1)) * (columns - 1))
+	}
+	first := column(w.shortest)
+	last := column(w.longest)
+
+	line := []byte(strings.Repeat(" ", first) + strings.Repeat("-", last-first+1))
+	line[column(w.drawn)] = 'o'
+	return string(line)
+}
+
+// addTotal adds a line that says how many waits there are, and how long they take together.
+func addTotal(text *strings.Builder, name string, waits []wait) {
+	var total time.Duration
+	if len(waits) > 0 {
+		total = waits[len(waits)-1].total
+	}
+	fmt.Fprintf(text, "%-12s  %7d  %9s\n", name, len(waits), short(total))
 }
