@@ -9,20 +9,19 @@ import (
 	"example.com/backoff"
 )
 
-// withMaxWait is a decorator: it cuts the waits of a policy down to max.
+// withMaxWait is a decorator: no wait is longer than max.
 type withMaxWait struct {
 	backoff.BackOff
 	max time.Duration
 }
 
-// NextBackOff returns the policy's wait, or max if that is shorter. A negative
-// wait, which means to give up, stays negative.
+// NextBackOff returns the policy's wait, or max if that is shorter. A negative wait, which means to give up,
+// stays negative.
 func (b withMaxWait) NextBackOff() time.Duration {
 	return min(b.BackOff.NextBackOff(), b.max)
 }
 
-// Unwrap lets loops find what is below: here a context, elsewhere observers
-// and budgets.
+// Unwrap lets loops find the context below.
 func (b withMaxWait) Unwrap() backoff.BackOff { return b.BackOff }
 
 // A decorator wraps a policy and has a method Unwrap.
@@ -30,7 +29,8 @@ func ExampleBackOff_decorator() {
 	ctx, shutDown := context.WithCancel(context.Background())
 	calls := 0
 	connect := func() error {
-		if calls++; calls == 4 {
+		calls++
+		if calls == 4 {
 			shutDown()
 		}
 		return errors.New("connection refused")

@@ -9,52 +9,57 @@ import (
 	"example.com/backoff"
 )
 
-// User is what the service of users returns.
-type User struct{ Name string }
-
-// ErrNoUser is returned by FetchUser if there is no such user.
-var ErrNoUser = errors.New("no such user")
-
-// users is for all calls to the service of users.
-var users = backoff.Retrier{
+var users = backoff.Retrier{ // one for each service, shared by all calls to it
 	AttemptTimeout: 2 * time.Second,
-	Slots:          backoff.NewSlots(20), // calls in progress, in this process
+	Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s
+	Budget:         new(backoff.Budget),
 }
 
-// FetchUser returns a user. It tries again when a call fails, but not if there is no such user.
-func FetchUser(ctx context.Context, id int) (*User, error) {
+// FetchUser returns a user. If there is no such user, the error is ErrNotFound.
+func FetchUser(ctx context.Context, id string) (*User, error) {
 	return backoff.DoWithData(ctx, &users, func(ctx context.Context) (*User, error) {
-		user, err := getUser(ctx, id)
-		if errors.Is(err, ErrNoUser) {
-			return nil, backoff.Permanent(err)
+		user, err := api.Get(ctx, id)
+		if errors.Is(err, ErrNotFound) {
+			return nil, backoff.Permanent(err) // trying again will not help
 		}
 		return user, err
 	})
 }
 
-// getUser makes one attempt. In a program it sends a request with ctx, and reads the response.
-func getUser(_ context.Context, id int) (*User, error) {
-	fmt.Println("get user", id)
-	if id != 1 {
-		return nil, ErrNoUser
+// User is what the service returns.
+type User struct{ Name string }
+
+// ErrNotFound is the error for a user that the service does not know.
+var ErrNotFound = errors.New("no such user")
+
+// api stands for your client of the service.
+var api client
+
+type client struct{}
+
+// Get makes one attempt. A real one sends a request with ctx, and reads the response before it returns.
+func (client) Get(_ context.Context, id string) (*User, error) {
+	fmt.Println("get", id)
+	if id != "ada" {
+		return nil, ErrNotFound
 	}
-	return &User{Name: "gopher"}, nil
+	return &User{Name: "Ada"}, nil
 }
 
-// A Retrier is for all calls to a service. That there is no such user is no reason to try again, and the caller
-// receives the error without its mark.
+// A Retrier is for all calls to a service. Its timeout, its number of slots and its budget are for this service
+// alone. That there is no such user is no reason to try again, and the caller receives the error without its mark.
 func ExampleRetrier() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 
-	user, err := FetchUser(ctx, 1)
+	user, err := FetchUser(ctx, "ada")
 	fmt.Println(user.Name, err)
 
-	_, err = FetchUser(ctx, 2)
-	fmt.Println(err, err == ErrNoUser)
+	_, err = FetchUser(ctx, "bob")
+	fmt.Println(err, err == ErrNotFound)
 	// Output:
-	// get user 1
-	// gopher <nil>
-	// get user 2
+	// get ada
+	// Ada <nil>
+	// get bob
 	// no such user true
 }

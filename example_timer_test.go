@@ -28,7 +28,8 @@ func (t *noWait) C() <-chan time.Time { return t.c }
 func ExampleRetryNotifyWithTimer() {
 	calls := 0
 	connect := func() error {
-		if calls++; calls < 3 {
+		calls++
+		if calls < 3 {
 			return errors.New("connection refused")
 		}
 		return nil
