@@ -1,4 +1,4 @@
-// Quickstart calls a service whose first answer is an error.
+// Quickstart calls a service that is busy at first, and that does not know every user.
 package main
 
 import (
@@ -16,12 +16,12 @@ var users = backoff.Retrier{ // one for each service, shared by all calls to it
 	Budget:         new(backoff.Budget),
 }
 
-// FetchUser returns a user. If there is no such user, the error is ErrNotFound.
-func FetchUser(ctx context.Context, id string) (*User, error) {
-	return backoff.DoWithData(ctx, &users, func(ctx context.Context) (*User, error) {
-		user, err := api.Get(ctx, id)
+// FetchUser returns the name of a user. If there is no such user, the error is ErrNotFound.
+func FetchUser(ctx context.Context, id string) (string, error) {
+	return backoff.DoWithData(ctx, &users, func(ctx context.Context) (string, error) {
+		user, err := get(ctx, id)
 		if errors.Is(err, ErrNotFound) {
-			return nil, backoff.Permanent(err) // trying again will not help
+			return "", backoff.Permanent(err) // trying again will not help
 		}
 		return user, err
 	})
@@ -31,36 +31,27 @@ func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 
-	for _, id := range []string{"ada", "bob"} {
+	for _, id := range []string{"42", "43"} {
 		user, err := FetchUser(ctx, id)
-		if err != nil {
-			fmt.Printf("user %s: %v\n", id, err)
-			continue
-		}
-		fmt.Printf("user %s: the name is %s\n", id, user.Name)
+		fmt.Printf("user %s: %q, error: %v\n", id, user, err)
 	}
 }
 
-// User is what the service returns.
-type User struct{ Name string }
-
 // ErrNotFound is the error for a user that the service does not know.
-var ErrNotFound = errors.New("no such user")
+var ErrNotFound = errors.New("not found")
 
-// api stands for your client of the service.
-var api client
+var attempts int
 
-type client struct{ calls int }
-
-// Get makes one attempt. A real one sends a request with ctx, and reads the response before it returns.
-func (c *client) Get(_ context.Context, id string) (*User, error) {
-	c.calls++
+// get stands for your client of the service. It makes one attempt: it sends a request with ctx, and reads the
+// response before it returns.
+func get(_ context.Context, id string) (string, error) {
+	attempts++
 	switch {
-	case c.calls == 1:
+	case attempts == 1:
 		fmt.Println("the service is busy")
-		return nil, errors.New("busy")
-	case id != "ada":
-		return nil, ErrNotFound
+		return "", errors.New("busy")
+	case id != "42":
+		return "", ErrNotFound
 	}
-	return &User{Name: "Ada"}, nil
+	return "Ada", nil
 }
