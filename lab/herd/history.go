@@ -16,7 +16,6 @@ type history struct {
 	slowest    time.Duration
 	waits      []time.Duration // of calls, until their first requests were sent
 	took       []time.Duration // by calls that succeeded
-	usual      float64         // successes a second in good times, if calls begin only as others end
 }
 
 // lost returns the calls that have not succeeded.
@@ -56,25 +55,14 @@ func (h *history) each() float64 {
 	return float64(h.requests.total()) / float64(max(1, h.begun.total()))
 }
 
-// goodput returns the calls that succeed in the seconds from first to before end, as a share of
-// those that begin in them.
-func (h *history) goodput(first, end int) float64 {
-	wanted := float64(h.begun.sum(first, end))
-	if h.usual > 0 {
-		wanted = h.usual * float64(end-first)
-	}
-	if wanted == 0 {
-		return 1
-	}
-	return float64(h.good.sum(first, end)) / wanted
-}
-
-// recovery returns how many seconds after back the goodput, averaged over window seconds, is there for
-// good at 90 % or more, until closing, when the last calls begin. It is infinite if it never is.
+// recovery returns how many seconds after back 90 % of the calls, over window seconds, succeed for good, until
+// closing, when the last calls begin. It is infinite if they never do.
 func (h *history) recovery(back, closing time.Duration, window int) float64 {
 	first, last := int(back/time.Second), int(closing/time.Second)
 	for second := last - window; second >= first; second-- {
-		if h.goodput(second, second+window) >= 0.9 {
+		begun := h.begun.sum(second, second+window)
+		good := h.good.sum(second, second+window)
+		if 10*good >= 9*begun {
 			continue
 		}
 		if second == last-window {
@@ -88,12 +76,12 @@ func (h *history) recovery(back, closing time.Duration, window int) float64 {
 // counts is a number of events for each second.
 type counts []int
 
-// add counts n events in a second.
-func (c *counts) add(second, n int) {
+// add counts an event in a second.
+func (c *counts) add(second int) {
 	for len(*c) <= second {
 		*c = append(*c, 0)
 	}
-	(*c)[second] += n
+	(*c)[second]++
 }
 
 // sum returns the events of the seconds from first to before end.

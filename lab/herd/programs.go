@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"time"
-
-	"example.com/backoff"
 )
 
 const usualDeadline = 5 * time.Second
@@ -24,8 +22,7 @@ type shape struct {
 
 var shapes = map[string]shape{
 	"handler": {(*plan).handler, handlerWays},
-	"events":  {(*plan).events, workWays},
-	"pool":    {(*plan).workers, workWays},
+	"events":  {(*plan).events, eventWays},
 	"batch":   {(*plan).batch, batchWays},
 	"devices": {(*plan).devices, deviceWays},
 	"tool":    {(*plan).tool, toolWays},
@@ -42,22 +39,15 @@ func (p *plan) handler(int) string {
 
 func (p *plan) events(int) string { return "calls begin at random times, and can wait" }
 
-func (p *plan) workers(size int) string {
-	each := p.pause().Seconds()
-	p.pool = cmp.Or(size, int(p.demand()*each))
-	p.load = float64(p.pool) / each / p.rate
-	return fmt.Sprintf("%d workers begin a call each, a second after their last one", p.pool)
-}
-
 func (p *plan) batch(size int) string {
-	p.atOnce = cmp.Or(size, 1000)
+	p.atOnce = size
 	p.load = 0
 	return fmt.Sprintf("%d calls begin with the trouble, and no others", p.atOnce)
 }
 
 func (p *plan) devices(size int) string {
-	p.atOnce = cmp.Or(size, 1000)
-	p.processes = p.atOnce
+	p.atOnce = size
+	p.processes = size
 	p.neighbours = p.demand()
 	p.load = 0
 	return fmt.Sprintf("%d clients lose their connections with the trouble, beside requests of others", p.atOnce)
@@ -66,103 +56,6 @@ func (p *plan) devices(size int) string {
 func (p *plan) tool(int) string {
 	p.fresh = true
 	return "each call has a process of its own, at random times"
-}
-
-// handlerWays are those in which somebody waits for the calls.
-func handlerWays(p plan) []way {
-	if p.front == 0 {
-		return slices.Clone(oneService)
-	}
-	return slices.Concat(oneService, twoServices)
-}
-
-// oneService are the ways with one service, twoServices those besides for one behind another.
-var (
-	oneService = []way{
-		{name: noRetries, process: once},
-		{name: three, process: plain(threeTimes)},
-		{name: threeBudget, process: budgeted(threeTimes, 0)},
-		{name: threeSmall, process: budgeted(threeTimes, 5)},
-		{name: placeEach, process: placed(threeTimes, false)},
-		{name: placeInside, process: placed(threeTimes, true)},
-		{name: semaphore, process: semaphored(threeTimes)},
-		{name: third, process: retrier(1./3, threeTimes, false)},
-		{name: half, process: retrier(0.5, threeTimes, false)},
-		{name: halfBudget, process: retrier(0.5, threeTimes, true)},
-		{name: own, process: ownRate(threeTimes, false)},
-		{name: ownBudget, process: ownRate(threeTimes, true)},
-		{name: ownOnce, process: ownRate(limited(0, exponential()), false)},
-	}
-	twoServices = []way{
-		{name: innerOnly, process: retrier(0.5, stop, false), inner: retrier(0.5, threeTimes, false)},
-		{name: outerOnly, process: retrier(0.5, threeTimes, false), inner: retrier(0.5, stop, false)},
-	}
-)
-
-// workWays are those of calls that can wait.
-func workWays(plan) []way {
-	return []way{
-		{name: noRetries, process: once},
-		{name: three, process: plain(threeTimes)},
-		{name: threeBudget, process: budgeted(threeTimes, 0)},
-		{name: untilDone, process: plain(forever)},
-		{name: half, process: retrier(0.5, threeTimes, false)},
-		{name: halfBudget, process: retrier(0.5, threeTimes, true)},
-		{name: own, process: ownRate(threeTimes, false)},
-		{name: ownBudget, process: ownRate(threeTimes, true)},
-		{name: ownOnce, process: ownRate(limited(0, exponential()), false)},
-		{name: halfTen, process: retrier(0.5, patient(10), false)},
-		{name: halfForever, process: retrier(0.5, forever, false)},
-	}
-}
-
-// batchWays are those of many calls at once.
-func batchWays(plan) []way {
-	return []way{
-		{name: noRetries, process: once},
-		{name: untilDone, process: plain(forever)},
-		{name: half, process: retrier(0.5, threeTimes, false)},
-		{name: halfBudget, process: retrier(0.5, threeTimes, true)},
-		{name: own, process: ownRate(threeTimes, false)},
-		{name: ownBudget, process: ownRate(threeTimes, true)},
-		{name: ownOnce, process: ownRate(limited(0, exponential()), false)},
-		{name: halfTwenty, process: retrier(0.5, patient(20), false)},
-	}
-}
-
-// deviceWays are those of clients that do not know of each other.
-func deviceWays(p plan) []way {
-	first := p.firstWait()
-	full := backoff.WithJitter(backoff.FullJitter)
-	return []way{
-		{name: defaultWaits, process: plain(forever)},
-		{name: longWaits, process: plain(waitingFirst(first))},
-		{name: longFull, process: plain(waitingFirst(first, full))},
-		{name: longDelay, process: delayed(first, plain(waitingFirst(first)))},
-	}
-}
-
-// firstWait returns 2 N / spare capacity, with the spare capacity that somebody has guessed.
-func (p plan) firstWait() time.Duration {
-	spare := (p.rate - p.neighbours) * p.guess
-	return seconds(2 * float64(p.atOnce) / spare)
-}
-
-// waitingFirst is the default policy from a first wait to four times that, without a limit of time.
-func waitingFirst(first time.Duration, opts ...backoff.ExponentialBackOffOpts) policyFunc {
-	return exponential(append(opts,
-		backoff.WithMaxElapsedTime(0),
-		backoff.WithInitialInterval(first),
-		backoff.WithMaxInterval(4*first),
-	)...)
-}
-
-// toolWays are those of processes that make one call.
-func toolWays(plan) []way {
-	return []way{
-		{name: noRetries, process: once},
-		{name: twoLate, process: plain(limited(2, exponential(fiveLater)))},
-	}
 }
 
 // programs are what programs come to: in each trouble all ways, then in the next one.
@@ -192,13 +85,10 @@ func (c config) program(t trouble) (p plan, title string) {
 	p.load = cmp.Or(t.at, p.load)
 	p.from = troubleAt
 	p.window = 20
-	p.after = cmp.Or(p.after, usualAfter)
 	title = shapes[c.shape].plan(&p, c.size)
 	p.deadline = max(0, p.deadline)
 	return p, title
 }
-
-const usualAfter = 3 * time.Minute
 
 // chosen returns the ways of a shape, or those with one of -only in their names.
 func (c config) chosen(p plan) []way {
@@ -209,15 +99,22 @@ func (c config) chosen(p plan) []way {
 	})
 }
 
+// writePrograms runs the programs, and writes their table, and the chart if there is to be one.
+func writePrograms(c config, w io.Writer) error {
+	all := runPrograms(c)
+	all.table(w)
+	if c.svg == "" {
+		return nil
+	}
+	return os.WriteFile(c.svg, []byte(all.draw()), 0o666)
+}
+
 func (all programs) table(w io.Writer) {
 	p := all.trials[0].plan
-	fmt.Fprintf(w, "Programs: %s; %d processes, %g requests/s at most, attempts of %s, %s\n%s\n", all.title, p.processes,
-		p.rate, spoken(p.timeout), p.limit(), p.described())
-	if p.front > 0 {
-		fmt.Fprintf(w, "Another service is in front of it; attempts there have %s.\n", spoken(p.front))
-	}
+	fmt.Fprintf(w, "Programs: %s; %d processes, %g requests/s at most, answers of %s, attempts of %s, %s\n", all.title,
+		p.processes, p.rate, spoken(p.answer), spoken(p.timeout), p.limit())
 	if len(all.trials) > all.ways {
-		fmt.Fprint(w, "By trouble: the calls that are lost or, if none is, the slowest one\n\n")
+		fmt.Fprint(w, "By trouble and load: the calls that are lost or, if none is, the slowest one\n\n")
 		all.byTrouble(w)
 		return
 	}
@@ -270,6 +167,3 @@ func (all programs) inDetail(w io.Writer) {
 	}
 	writeTable(w, table)
 }
-
-// stop returns a policy that does not retry.
-func stop(*rand.Rand) backoff.BackOff { return &backoff.StopBackOff{} }

@@ -11,8 +11,7 @@ import (
 
 const (
 	troubleAt = 30 * time.Second // when services get into trouble
-	flapping  = 5 * time.Second  // for how long one that flaps is up, and down
-	degraded  = time.Minute      // how long half of the capacity, and flapping, last
+	degraded  = time.Minute      // how long half of the capacity lasts
 )
 
 // trouble is what a service gets into.
@@ -20,7 +19,6 @@ type trouble struct {
 	name     string        // the head of its column
 	duration time.Duration // for how long
 	left     float64       // share of its capacity meanwhile
-	flaps    bool          // it goes down and comes back, again and again
 	failing  float64       // rate at which attempts fail from then on
 	hanging  float64       // share of calls that hang forever from then on
 	at       float64       // load, if it is not that of the flags
@@ -29,8 +27,6 @@ type trouble struct {
 // described says what happens.
 func (t trouble) described() string {
 	switch {
-	case t.flaps:
-		return fmt.Sprintf("%s down, %[1]s up, for %s", spoken(flapping), spoken(t.duration))
 	case t.failing > 0:
 		return fmt.Sprintf("%g %% of attempts fail", t.failing*100)
 	case t.hanging > 0:
@@ -51,8 +47,8 @@ func spoken(d time.Duration) string {
 	return fmt.Sprintf("%g min", d.Minutes())
 }
 
-// usualTroubles are those of the first table of docs/evidence.md.
-const usualTroubles = "10s@0.6,10s@0.8,10s@0.9,60s@0.8,half@0.8"
+// usualTroubles are healthy days, outages, and attempts that fail at random.
+const usualTroubles = "none@0.3,none@0.6,none@0.8,none@0.9,10s@0.3,10s@0.6,10s@0.8,10s@0.9,60s@0.8,half@0.8,fail:10%,fail:30%"
 
 // setTroubles sets troubles that are separated by commas.
 func (c *config) setTroubles(s string) error {
@@ -74,8 +70,6 @@ func parseTrouble(s string) (t trouble, err error) {
 	case name == "none":
 	case name == "half":
 		t = trouble{duration: degraded, left: 0.5}
-	case name == "flapping":
-		t = trouble{duration: degraded, flaps: true}
 	case strings.HasPrefix(name, "hang:"):
 		t.left = 1
 		t.hanging, err = percentage(name[len("hang:"):])
@@ -85,9 +79,10 @@ func parseTrouble(s string) (t trouble, err error) {
 	default:
 		t.duration, err = time.ParseDuration(name)
 		if err != nil || t.duration < time.Second || t.duration > 100*time.Hour {
-			err = errors.New("not none, half, flapping, hang:N%, fail:N% or a time from 1s on")
+			err = errors.New("not none, half, fail:N%, hang:N% or a time from 1s on")
 		}
 	}
+
 	if loaded && err == nil {
 		t.at, err = strconv.ParseFloat(load, 64)
 		if err != nil || !(t.at >= 0.01 && t.at <= 1) {
@@ -108,29 +103,21 @@ func percentage(s string) (float64, error) {
 	return percent / 100, nil
 }
 
-// capacity returns the share of its capacity that a service has at a time, and until when.
-func (p plan) capacity(at time.Duration) (share float64, until time.Duration) {
-	switch {
-	case at < p.from:
-		return 1, p.from
-	case at >= p.back():
-		return 1, math.MaxInt64
-	case !p.flaps:
-		return p.left, p.back()
-	}
-	phase := (at - p.from) / flapping
-	return float64(phase % 2), min(p.back(), p.from+(phase+1)*flapping)
-}
-
 // done returns when a service has done work that it begins at a time.
 func (p plan) done(begin, work time.Duration) time.Duration {
-	for {
-		share, until := p.capacity(begin)
-		able := time.Duration(share * float64(until-begin))
-		if until == math.MaxInt64 || able >= work {
-			return begin + time.Duration(float64(work)/share)
+	for _, phase := range []struct {
+		until    time.Duration
+		capacity float64
+	}{{p.from, 1}, {p.back(), p.left}} {
+		able := time.Duration(phase.capacity * float64(max(0, phase.until-begin)))
+		if able > 0 && able >= work {
+			return begin + time.Duration(float64(work)/phase.capacity)
 		}
 		work -= able
-		begin = until
+		begin = max(begin, phase.until)
 	}
+	return begin + work
 }
+
+// always is a time that no simulation reaches.
+const always time.Duration = math.MaxInt64

@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"math"
-	"math/rand/v2"
+	"slices"
 	"time"
 
 	"example.com/backoff"
@@ -12,198 +11,172 @@ import (
 
 // The names of the ways to call a service in tables, charts and the documentation.
 const (
-	noRetries    = "no retries"
-	three        = "3 retries"
-	threeBudget  = "3 retries, budget"
-	threeSmall   = "Capacity 5"
-	untilDone    = "no limit of time"
-	placeEach    = "a place for each attempt"
-	placeInside  = "a place inside the timeout"
-	semaphore    = "a semaphore around the loop"
-	own          = "Retrier, own rate"
-	ownBudget    = "Retrier, own rate, budget"
-	ownOnce      = "slots of own rate, no retries"
-	third        = "Retrier, a third"
-	half         = "Retrier, half"
-	halfBudget   = "Retrier, half, budget"
-	halfTen      = "Retrier, half, 10 retries"
-	halfTwenty   = "Retrier, half, 20 retries"
-	halfForever  = "Retrier, half, no limit of time"
-	innerOnly    = "Retrier, half, retries behind"
-	outerOnly    = "Retrier, half, retries in front"
-	twoLate      = "2 retries from 5 s"
-	defaultWaits = "default waits"
-	longWaits    = "first wait 2 N / spare"
-	longFull     = "first wait 2 N / spare, FullJitter"
-	longDelay    = "first wait 2 N / spare, delayed"
+	noRetries   = "no retries"
+	three       = "3 retries"
+	threeBudget = "3 retries, budget"
+	own         = "slots of the own rate"
+	ownBudget   = "slots of the own rate, budget"
+	ownOnce     = "slots of the own rate, no retries"
+	ownTen      = "slots of the own rate, 10 retries"
+	ownForever  = "slots of the own rate, no limit"
+	ownApart    = "slots of the own rate, apart"
+	half        = "slots of half the capacity"
+	halfBudget  = "slots of half the capacity, budget"
+	halfTwenty  = "slots of half the capacity, 20 retries"
+	twoLate     = "2 retries from 5 s"
+	usualWaits  = "default waits"
+	longWaits   = "first wait 2 N / spare"
+	longFull    = "first wait 2 N / spare, FullJitter"
+	longDelay   = "first wait 2 N / spare, delayed"
 )
 
 // way is a way to call a service. The code is that of programs.
 type way struct {
 	name string
 
-	// process returns what a process makes its calls with.
-	process func(plan) caller
-
-	// inner is what a service in front makes its own calls with. Nil means process.
-	inner func(plan) caller
+	// process returns what one of the processes makes its calls with.
+	process func(p plan, number int) caller
 }
 
 // caller makes a call.
 type caller func(context.Context, *call) error
 
-// second returns what a service in front makes its calls with.
-func (s way) second() func(plan) caller {
-	if s.inner != nil {
-		return s.inner
-	}
-	return s.process
+// settings are those of a Retrier, in each process.
+type settings struct {
+	retries int
+	slots   func(p plan, process int) int // nil: without
+	budget  func() *backoff.Budget        // nil: without
+	waits   []backoff.ExponentialBackOffOpts
 }
 
-// policyFunc returns a new policy, for one call.
-type policyFunc func(*rand.Rand) backoff.BackOff
-
-// exponential returns the default policy, changed by opts.
-func exponential(opts ...backoff.ExponentialBackOffOpts) policyFunc {
-	return func(random *rand.Rand) backoff.BackOff {
-		return backoff.NewExponentialBackOff(append(opts, backoff.WithRand(random))...)
-	}
-}
-
-// limited returns policies with a limit to their retries.
-func limited(retries uint64, policy policyFunc) policyFunc {
-	return func(random *rand.Rand) backoff.BackOff { return backoff.WithMaxRetries(policy(random), retries) }
-}
-
-// The policies of several ways.
-var (
-	threeTimes = limited(3, exponential())
-	forever    = exponential(backoff.WithMaxElapsedTime(0))
-	fiveLater  = backoff.WithInitialInterval(5 * time.Second)
+// Numbers of retries, besides positive ones.
+const (
+	none    = -1
+	noLimit = math.MaxInt
 )
 
-// patient returns policies with so many retries, and no limit of time.
-func patient(retries uint64) policyFunc { return limited(retries, forever) }
+// process calls by a Retrier with these settings.
+func (s settings) process(p plan, process int) caller {
+	shared := backoff.Retrier{AttemptTimeout: p.timeout, MaxRetries: s.retries}
+	if s.slots != nil {
+		shared.Slots = backoff.NewSlots(s.slots(p, process))
+	}
+	if s.budget != nil {
+		shared.Budget = s.budget()
+	}
 
-// attempt makes an attempt with a timeout of its own.
-func attempt(ctx context.Context, timeout time.Duration, request func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return request(ctx)
-}
-
-// once makes no retries.
-func once(p plan) caller {
-	return func(ctx context.Context, c *call) error { return attempt(ctx, p.timeout, c.request) }
-}
-
-// plain retries with a policy.
-func plain(policy policyFunc) func(plan) caller {
-	return func(p plan) caller {
-		return func(ctx context.Context, c *call) error {
-			return backoff.Retry(func() error {
-				return attempt(ctx, p.timeout, c.request)
-			}, backoff.WithContext(policy(c.random), ctx))
-		}
+	return func(ctx context.Context, c *call) error {
+		service := shared
+		service.Policy = func() backoff.BackOff { return c.waits(s.waits...) }
+		return service.Do(ctx, c.request)
 	}
 }
 
-// budgeted retries with a policy, and a budget in each process.
-func budgeted(policy policyFunc, capacity int) func(plan) caller {
-	return func(p plan) caller {
-		service := backoff.Retrier{AttemptTimeout: p.timeout, MaxRetries: math.MaxInt, Budget: &backoff.Budget{Capacity: capacity}}
-		return func(ctx context.Context, c *call) error {
-			service := service
-			service.Policy = func() backoff.BackOff { return policy(c.random) }
-			return service.Do(ctx, c.request)
-		}
+// ownRate counts slots as the documentation of backoff.Slots does: three quarters of the calls that the process makes
+// in a second × the timeout of an attempt, to the nearest, at least one. Processes that come with the trouble have the
+// slots of those that ran before.
+func ownRate(p plan, process int) int {
+	calls := p.demand() * p.traffic(p.processes)[process%p.processes] * p.guess
+	return max(1, int(math.Round(0.75*calls*p.timeout.Seconds())))
+}
+
+// capacityShare counts slots by a share of what the service can do within the timeout of an attempt, over all
+// processes.
+func capacityShare(share float64) func(plan, int) int {
+	return func(p plan, _ int) int {
+		all := share * p.rate * p.guess * p.timeout.Seconds()
+		return max(1, int(all/float64(p.processes)))
 	}
 }
 
-var errNoPlace = errors.New("no place")
+// sized is a budget that sizes itself.
+func sized() *backoff.Budget { return new(backoff.Budget) }
 
-// placed retries with a policy, and takes a place for each attempt. It waits for that no longer than the timeout of an
-// attempt, which then begins, or has begun already if it is inside.
-func placed(policy policyFunc, inside bool) func(plan) caller {
-	return func(p plan) caller {
-		places := make(chan struct{}, p.slots(0.5))
-		return func(ctx context.Context, c *call) error {
-			return backoff.Retry(func() error {
-				waiting, cancel := context.WithTimeout(ctx, p.timeout)
-				defer cancel()
-				select {
-				case places <- struct{}{}:
-					defer func() { <-places }()
-				case <-waiting.Done():
-					return errNoPlace
-				}
-				if inside {
-					return c.request(waiting)
-				}
-				return attempt(ctx, p.timeout, c.request)
-			}, backoff.WithContext(policy(c.random), ctx))
-		}
+// handlerWays are those in which somebody waits for the calls.
+func handlerWays(plan) []way {
+	return []way{
+		{noRetries, settings{retries: none}.process},
+		{three, settings{retries: 3}.process},
+		{threeBudget, settings{retries: 3, budget: sized}.process},
+		{own, settings{retries: 3, slots: ownRate}.process},
+		{ownBudget, settings{retries: 3, slots: ownRate, budget: sized}.process},
+		{ownOnce, settings{retries: none, slots: ownRate}.process},
+		{half, settings{retries: 3, slots: capacityShare(0.5)}.process},
+		{halfBudget, settings{retries: 3, slots: capacityShare(0.5), budget: sized}.process},
 	}
 }
 
-// semaphored retries with a policy, inside a semaphore for which a call waits until its context ends.
-func semaphored(policy policyFunc) func(plan) caller {
-	return func(p plan) caller {
-		places := make(chan struct{}, p.slots(0.5))
+// eventWays are those of calls that can wait.
+func eventWays(p plan) []way {
+	ways := []way{
+		{ownTen, settings{retries: 10, slots: ownRate}.process},
+		{ownForever, settings{retries: noLimit, slots: ownRate}.process},
+	}
+	if p.throttled > 0 {
+		ways = append(ways, way{ownApart, apart(settings{retries: 3, slots: ownRate})})
+	}
+	return slices.Concat(handlerWays(p), ways)
+}
+
+// apart gives the calls that the service holds off a Retrier of their own.
+func apart(s settings) func(plan, int) caller {
+	return func(p plan, process int) caller {
+		usual, held := s.process(p, process), s.process(p, process)
 		return func(ctx context.Context, c *call) error {
-			select {
-			case places <- struct{}{}:
-				defer func() { <-places }()
-			case <-ctx.Done():
-				return ctx.Err()
+			if c.until > 0 {
+				return held(ctx, c)
 			}
-			return plain(policy)(p)(ctx, c)
+			return usual(ctx, c)
 		}
 	}
 }
 
-// retrier calls by a Retrier whose slots are a share of what the service can do within the timeout of an attempt.
-func retrier(share float64, policy policyFunc, budget bool) func(plan) caller {
-	return func(p plan) caller {
-		service := backoff.Retrier{
-			AttemptTimeout: p.timeout,
-			MaxRetries:     math.MaxInt,
-			Slots:          backoff.NewSlots(p.slots(share)),
-		}
-		if budget {
-			service.Budget = &backoff.Budget{}
-		}
-		return func(ctx context.Context, c *call) error {
-			service := service // with random numbers of the call's
-			service.Policy = func() backoff.BackOff { return policy(c.random) }
-			return service.Do(ctx, c.request)
-		}
+// batchWays are those of many calls at once.
+func batchWays(plan) []way {
+	return []way{
+		{noRetries, settings{retries: none}.process},
+		{three, settings{retries: 3}.process},
+		{half, settings{retries: 3, slots: capacityShare(0.5)}.process},
+		{halfBudget, settings{retries: 3, slots: capacityShare(0.5), budget: sized}.process},
+		{halfTwenty, settings{retries: 20, slots: capacityShare(0.5)}.process},
 	}
 }
 
-// ownRate calls by a Retrier whose slots are three quarters of the calls that the process makes in a second, times the timeout.
-func ownRate(policy policyFunc, budget bool) func(plan) caller {
-	return func(p plan) caller {
-		n := int(math.Round(0.75 * p.load * p.rate * p.timeout.Seconds() * p.guess / float64(p.processes)))
-		service := backoff.Retrier{AttemptTimeout: p.timeout, MaxRetries: math.MaxInt, Slots: backoff.NewSlots(max(1, n))}
-		if budget {
-			service.Budget = &backoff.Budget{}
-		}
-		return func(ctx context.Context, c *call) error {
-			service := service
-			service.Policy = func() backoff.BackOff { return policy(c.random) }
-			return service.Do(ctx, c.request)
-		}
+// deviceWays are those of clients that do not know of each other. Their first wait is 2 N / spare capacity, with the
+// spare capacity that somebody has guessed, and the longest four times that.
+func deviceWays(p plan) []way {
+	spare := (p.rate - p.neighbours) * p.guess
+	first := seconds(2 * float64(p.atOnce) / spare)
+	long := settings{retries: noLimit, waits: []backoff.ExponentialBackOffOpts{
+		backoff.WithInitialInterval(first),
+		backoff.WithMaxInterval(4 * first),
+	}}
+	full := long
+	full.waits = append(slices.Clone(long.waits), backoff.WithJitter(backoff.FullJitter))
+	return []way{
+		{usualWaits, settings{retries: noLimit}.process},
+		{longWaits, long.process},
+		{longFull, full.process},
+		{longDelay, delayed(first, long)},
 	}
 }
 
 // delayed waits at random, up to most, before the first attempt.
-func delayed(most time.Duration, process func(plan) caller) func(plan) caller {
-	return func(p plan) caller {
-		next := process(p)
+func delayed(most time.Duration, s settings) func(plan, int) caller {
+	return func(p plan, process int) caller {
+		next := s.process(p, process)
 		return func(ctx context.Context, c *call) error {
 			time.Sleep(time.Duration(c.random.Int64N(int64(most))))
 			return next(ctx, c)
 		}
+	}
+}
+
+// toolWays are those of processes that make one call.
+func toolWays(plan) []way {
+	late := []backoff.ExponentialBackOffOpts{backoff.WithInitialInterval(5 * time.Second)}
+	return []way{
+		{noRetries, settings{retries: none}.process},
+		{twoLate, settings{retries: 2, waits: late}.process},
 	}
 }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// variations are the rows of a table of handlers. In each, something is different.
+var variations = []struct{ name, flags string }{
+	{"as in the other tables", ""},
+	{"one process", "-processes 1"},
+	{"2 processes", "-processes 2"},
+	{"15 processes", "-processes 15"},
+	{"20 processes", "-processes 20"},
+	{"answers of 30 ms", "-answer 30ms"},
+	{"answers of 0.35 of the timeout", "-answer 350ms"},
+	{"and 20 processes", "-answer 350ms -processes 20"},
+	{"answers of half of the timeout", "-answer 500ms"},
+	{"timeout 3 s, deadline 15 s", "-timeout 3s -deadline 15s"},
+	{"deadline 2 s", "-deadline 2s"},
+	{"deadline 1 s, as the timeout", "-deadline 1s"},
+	{"20 requests/s", "-rate 20 -servers 2"},
+	{"180 requests/s", "-rate 180 -servers 18"},
+	{"600 requests/s, 20 processes", "-rate 600 -servers 60 -processes 20"},
+	{"one worker", "-servers 1"},
+	{"the busiest process has 10 times the calls", "-skew 10"},
+	{"four times the processes from the trouble on", "-grow 4"},
+	{"half of the slots", "-guess 0.5"},
+	{"twice the slots", "-guess 2"},
+	{"four times the slots", "-guess 4"},
+}
+
+const (
+	variedTroubles = "none@0.3,none@0.6,none@0.9,10s@0.3,10s@0.6,10s@0.9,60s@0.8,half@0.8"
+	variedWays     = noRetries + "," + own
+)
+
+// shownWays are those in the cells of the variations.
+var shownWays = []string{noRetries, own, ownBudget}
+
+// vary runs the handlers with the flags of a row, in some troubles, with the seeds of c.
+func (c config) vary(flags, troubles string) programs {
+	row, err := parse(append([]string{"-trouble", troubles, "-only", variedWays}, strings.Fields(flags)...), io.Discard)
+	if err != nil {
+		panic(err)
+	}
+	row.seed, row.seeds = c.seed, c.seeds
+	return runPrograms(row)
+}
+
+// writeVariations runs the variations, and writes their table.
+func writeVariations(c config, w io.Writer) {
+	fmt.Fprintf(w, "Variations: by trouble and load, the calls that are lost, in per cent: %s\n\n", strings.Join(shownWays, " / "))
+	table := [][]string{{""}}
+	for i, v := range variations {
+		row := []string{v.name}
+		all := c.vary(v.flags, variedTroubles)
+		for trials := range slices.Chunk(all.trials, all.ways) {
+			if i == 0 {
+				table[0] = append(table[0], trials[0].trouble.name)
+			}
+			row = append(row, cell(trials))
+		}
+		table = append(table, row)
+	}
+	writeTable(w, table)
+}
+
+// cell shows what is lost in one trouble, by the ways that are shown, on average over the seeds.
+func cell(trials []trial) string {
+	lost := map[string]string{}
+	for _, t := range trials {
+		lost[t.way.name] = percent(t.mean((*outcome).lostShare))
+	}
+	var figures []string
+	for _, name := range shownWays {
+		figures = append(figures, lost[name])
+	}
+	return strings.Join(figures, "/")
+}
