@@ -92,7 +92,7 @@ func writeBudgets(c config, w io.Writer) {
 		row := 1 + i%len(ways)
 		table[row] = append(table[row], one.budgetCell())
 	}
-	fmt.Fprintf(w, "Budgets: by processes, when the service recovers from ten seconds of outage; by rate, what is lost while attempts fail\n\n")
+	fmt.Fprintf(w, "Budgets: by processes, the seconds after which a service recovers from an outage; by rate, what is lost while attempts fail\n\n")
 	writeTable(w, table)
 }
 
@@ -106,7 +106,7 @@ func (t trial) budgetCell() string {
 			return "never"
 		}
 		return fmt.Sprintf("%.0f", after)
-	}, " s")
+	}, "")
 }
 
 // rule decides in a process which retries are made. A function that is not set decides nothing. Rules are called by
@@ -120,33 +120,53 @@ type rule struct {
 // ruled makes three retries at most, by a rule in each process.
 func ruled(newRule func(*rand.Rand) rule) func(plan, int) caller {
 	return func(p plan, process int) caller {
-		shared := newRule(rand.New(rand.NewPCG(p.seed, 4+uint64(process))))
-		var mu sync.Mutex
+		const most = 3
+		shared := &sharedRule{rule: newRule(rand.New(rand.NewPCG(p.seed, 4+uint64(process))))}
 		return func(ctx context.Context, c *call) error {
-			retrying := false
+			policy := c.waits(backoff.WithJitter(backoff.FullJitter))
+			retries := 0
 			return backoff.Retry(func() error {
-				mu.Lock()
-				sent := shared.send == nil || shared.send(retrying)
-				mu.Unlock()
-				if !sent {
+				if !shared.sends(retries > 0) {
 					return backoff.Permanent(errDropped)
 				}
-
 				err := c.attempt(ctx)
-
-				mu.Lock()
-				defer mu.Unlock()
-				if shared.ended != nil {
-					shared.ended(retrying, err)
-				}
-				if err != nil && shared.retry != nil && !shared.retry() {
+				if !shared.goesOn(retries > 0, retries == most, err) {
 					return backoff.Permanent(err)
 				}
-				retrying = true
+				retries++
 				return err
-			}, backoff.WithContext(backoff.WithMaxRetries(c.waits(backoff.WithJitter(backoff.FullJitter)), 3), ctx))
+			}, backoff.WithContext(policy, ctx))
 		}
 	}
+}
+
+// sharedRule is a rule that goroutines share.
+type sharedRule struct {
+	sync.Mutex
+	rule
+}
+
+// sends reports whether an attempt is made.
+func (r *sharedRule) sends(retrying bool) bool {
+	r.Lock()
+	defer r.Unlock()
+	return r.send == nil || r.send(retrying)
+}
+
+// goesOn tells the rule how an attempt has ended, and reports whether another follows if it has failed.
+func (r *sharedRule) goesOn(retrying, last bool, err error) bool {
+	r.Lock()
+	defer r.Unlock()
+	if r.ended != nil {
+		r.ended(retrying, err)
+	}
+	switch {
+	case err == nil:
+		return true
+	case last:
+		return false
+	}
+	return r.retry == nil || r.retry()
 }
 
 // errDropped is that of an attempt that a rule does not let be made.

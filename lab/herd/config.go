@@ -15,6 +15,7 @@ type config struct {
 	plan // what the flags set of it
 
 	scenario, shape, only string
+	exactly               []string // names of ways, instead of only
 	troubles              []trouble
 	seeds                 int
 	size                  int    // of batches, and the number of devices

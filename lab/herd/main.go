@@ -12,7 +12,7 @@
 //
 // A client gives an attempt up after -timeout, and a call at its -deadline. A call is lost if it returns an error, or
 // has not ended as long again after the last calls have begun. Calls that hang, that never succeed (-poison), or that
-// the service holds off (-throttled), are not counted.
+// the service holds off (-throttled), are not counted. Those that it holds off have no deadline.
 //
 // # The programs
 //

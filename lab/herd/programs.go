@@ -90,12 +90,18 @@ func (c config) program(t trouble) (p plan, title string) {
 	return p, title
 }
 
-// chosen returns the ways of a shape, or those with one of -only in their names.
+// chosen returns the ways of a shape, or those that the config wants.
 func (c config) chosen(p plan) []way {
-	return slices.DeleteFunc(shapes[c.shape].ways(p), func(s way) bool {
-		return !slices.ContainsFunc(strings.Split(c.only, ","), func(some string) bool {
-			return strings.Contains(s.name, some)
-		})
+	return slices.DeleteFunc(shapes[c.shape].ways(p), func(s way) bool { return !c.wants(s.name) })
+}
+
+// wants reports whether a way is to be shown.
+func (c config) wants(name string) bool {
+	if c.exactly != nil {
+		return slices.Contains(c.exactly, name)
+	}
+	return slices.ContainsFunc(strings.Split(c.only, ","), func(some string) bool {
+		return strings.Contains(name, some)
 	})
 }
 

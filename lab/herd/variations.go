@@ -23,7 +23,6 @@ var variations = []struct{ name, flags string }{
 	{"deadline 1 s, as the timeout", "-deadline 1s"},
 	{"20 requests/s", "-rate 20 -servers 2"},
 	{"180 requests/s", "-rate 180 -servers 18"},
-	{"600 requests/s, 20 processes", "-rate 600 -servers 60 -processes 20"},
 	{"one worker", "-servers 1"},
 	{"the busiest process has 10 times the calls", "-skew 10"},
 	{"four times the processes from the trouble on", "-grow 4"},
@@ -32,27 +31,24 @@ var variations = []struct{ name, flags string }{
 	{"four times the slots", "-guess 4"},
 }
 
-const (
-	variedTroubles = "none@0.3,none@0.6,none@0.9,10s@0.3,10s@0.6,10s@0.9,60s@0.8,half@0.8"
-	variedWays     = noRetries + "," + own
-)
+const variedTroubles = "none@0.3,none@0.6,none@0.9,10s@0.3,10s@0.6,10s@0.9,60s@0.8,half@0.8"
 
-// shownWays are those in the cells of the variations.
-var shownWays = []string{noRetries, own, ownBudget}
+// variedWays are those in the cells of the variations.
+var variedWays = []string{noRetries, own, ownBudget}
 
 // vary runs the handlers with the flags of a row, in some troubles, with the seeds of c.
 func (c config) vary(flags, troubles string) programs {
-	row, err := parse(append([]string{"-trouble", troubles, "-only", variedWays}, strings.Fields(flags)...), io.Discard)
+	row, err := parse(append(strings.Fields(flags), "-trouble", troubles), io.Discard)
 	if err != nil {
 		panic(err)
 	}
-	row.seed, row.seeds = c.seed, c.seeds
+	row.seed, row.seeds, row.exactly = c.seed, c.seeds, variedWays
 	return runPrograms(row)
 }
 
 // writeVariations runs the variations, and writes their table.
 func writeVariations(c config, w io.Writer) {
-	fmt.Fprintf(w, "Variations: by trouble and load, the calls that are lost, in per cent: %s\n\n", strings.Join(shownWays, " / "))
+	fmt.Fprintf(w, "Variations: by trouble and load, the calls that are lost, in per cent: %s\n\n", strings.Join(variedWays, " / "))
 	table := [][]string{{""}}
 	for i, v := range variations {
 		row := []string{v.name}
@@ -75,7 +71,7 @@ func cell(trials []trial) string {
 		lost[t.way.name] = percent(t.mean((*outcome).lostShare))
 	}
 	var figures []string
-	for _, name := range shownWays {
+	for _, name := range variedWays {
 		figures = append(figures, lost[name])
 	}
 	return strings.Join(figures, "/")

@@ -19,7 +19,7 @@ const (
 	ownOnce     = "slots of the own rate, no retries"
 	ownTen      = "slots of the own rate, 10 retries"
 	ownForever  = "slots of the own rate, no limit"
-	ownApart    = "slots of the own rate, apart"
+	ownApart    = "slots of the own rate, budget, apart"
 	half        = "slots of half the capacity"
 	halfBudget  = "slots of half the capacity, budget"
 	halfTwenty  = "slots of half the capacity, 20 retries"
@@ -93,8 +93,8 @@ func capacityShare(share float64) func(plan, int) int {
 func sized() *backoff.Budget { return new(backoff.Budget) }
 
 // handlerWays are those in which somebody waits for the calls.
-func handlerWays(plan) []way {
-	return []way{
+func handlerWays(p plan) []way {
+	ways := []way{
 		{noRetries, settings{retries: none}.process},
 		{three, settings{retries: 3}.process},
 		{threeBudget, settings{retries: 3, budget: sized}.process},
@@ -104,18 +104,18 @@ func handlerWays(plan) []way {
 		{half, settings{retries: 3, slots: capacityShare(0.5)}.process},
 		{halfBudget, settings{retries: 3, slots: capacityShare(0.5), budget: sized}.process},
 	}
+	if p.throttled > 0 {
+		ways = append(ways, way{ownApart, apart(settings{retries: 3, slots: ownRate, budget: sized})})
+	}
+	return ways
 }
 
 // eventWays are those of calls that can wait.
 func eventWays(p plan) []way {
-	ways := []way{
-		{ownTen, settings{retries: 10, slots: ownRate}.process},
-		{ownForever, settings{retries: noLimit, slots: ownRate}.process},
-	}
-	if p.throttled > 0 {
-		ways = append(ways, way{ownApart, apart(settings{retries: 3, slots: ownRate})})
-	}
-	return slices.Concat(handlerWays(p), ways)
+	return append(handlerWays(p),
+		way{ownTen, settings{retries: 10, slots: ownRate}.process},
+		way{ownForever, settings{retries: noLimit, slots: ownRate}.process},
+	)
 }
 
 // apart gives the calls that the service holds off a Retrier of their own.

@@ -232,7 +232,7 @@ func (w *world) do(ctx context.Context, c *call) {
 	}
 	w.count.Unlock()
 
-	if w.deadline > 0 {
+	if w.deadline > 0 && c.until == 0 {
 		// Times that are multiples of each other would leave the order of two events to chance.
 		limit := w.deadline - time.Duration(1+c.random.IntN(1000))
 		var cancel context.CancelFunc

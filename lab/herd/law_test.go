@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What is in progress stays below what a service can do within the timeout of an attempt, if slots are counted by the
+// own rate, or by three quarters of the capacity: then nothing that can wait is lost. With a budget, or without
+// retries, the service comes back.
+func TestLaw(t *testing.T) {
+	manyCalls(t)
+	ways := []way{
+		{own, settings{retries: noLimit, slots: ownRate}.process},
+		{half, settings{retries: noLimit, slots: capacityShare(0.75)}.process},
+		{ownBudget, settings{retries: 3, slots: ownRate, budget: sized}.process},
+		{ownOnce, settings{retries: none, slots: ownRate}.process},
+	}
+	for _, one := range (config{seeds: 1}).try(ways, lawPlans()...) {
+		o := one.outcomes[0]
+		if one.way.name == own || one.way.name == half {
+			require.Zero(t, o.lost(), lawCell(one))
+		} else {
+			require.False(t, math.IsInf(o.recovered(), 1), lawCell(one))
+		}
+	}
+}
+
+// With twice the slots of the whole capacity, the service does not come back.
+func TestLawCollapse(t *testing.T) {
+	manyCalls(t)
+	ways := []way{{half, settings{retries: noLimit, slots: capacityShare(2)}.process}}
+	for _, one := range (config{seeds: 1}).try(ways, lawPlans()...) {
+		require.True(t, math.IsInf(one.outcomes[0].recovered(), 1), lawCell(one))
+	}
+}
+
+func lawPlans() (plans []plan) {
+	for _, timeout := range []time.Duration{time.Second, 2 * time.Second} {
+		for _, load := range []float64{0.65, 0.8, 0.9} {
+			for _, name := range []string{"60s", "half"} {
+				p := blip(2)
+				p.rate = 60
+				p.load = load
+				p.timeout = timeout
+				p.window = 20
+				p.after = 3 * time.Minute
+				p.trouble, _ = parseTrouble(name)
+				plans = append(plans, p)
+			}
+		}
+	}
+	return plans
+}
+
+func lawCell(t trial) string {
+	return fmt.Sprintf("%s: timeout %v, load %g, %s", t.way.name, t.timeout, t.load, t.trouble.name)
+}
+
+// Slots are counted by the calls of the process, or by a share of what the service can do within a timeout.
+func TestSlotCounts(t *testing.T) {
+	for args, want := range map[string][2]int{ // own rate, half of the capacity
+		"":                            {5, 6},
+		"-load 0.9":                   {8, 6},
+		"-rate 100 -timeout 4s":       {36, 40},
+		"-guess 4":                    {22, 24},
+		"-grow 4":                     {5, 6},
+		"-skew 10":                    {13, 6}, // of the busiest
+		"-processes 20":               {1, 1},
+		"-processes 100":              {1, 1},
+		"-processes 3 -timeout 500ms": {5, 5}, // 4.5 and 5
+	} {
+		p, _ := settingsOf(t, args).program(trouble{})
+		require.Equal(t, want, [2]int{ownRate(p, p.processes-1), capacityShare(0.5)(p, 0)}, args)
+	}
+}
+
+// On a healthy day no call is lost, but for a few where the rule gives a single slot. In trouble no more are lost than
+// without retries.
+func TestOwnRate(t *testing.T) {
+	manyCalls(t)
+	for _, args := range []string{
+		"",
+		"-processes 20",
+		"-answer 350ms",
+		"-answer 350ms -processes 20",
+		"-skew 10",
+		"-rate 20 -servers 2",
+		"-timeout 2s -servers 1",
+	} {
+		c := settingsOf(t, "-after 1m -trouble none@0.3,none@0.9,10s@0.3,10s@0.6,10s@0.9,half@0.8 "+args)
+		c.exactly = variedWays
+		all := runPrograms(c)
+		for i := 0; i < len(all.trials); i += all.ways {
+			without := all.trials[i].outcomes[0].lostShare()
+			for _, one := range all.trials[i+1 : i+all.ways] {
+				most := without
+				if one.duration == 0 {
+					most = 0
+				}
+				if one.duration == 0 && ownRate(one.plan, 0) == 1 {
+					most = 1
+				}
+				require.LessOrEqual(t, one.outcomes[0].lostShare(), most, "%s: %s, %s", args, one.trouble.name, one.way.name)
+			}
+		}
+	}
+}
+
+// Where attempts fail at random, retries help, and slots let them.
+func TestFailing(t *testing.T) {
+	all := outcomes(t, "-trouble fail:30% -after 1m")
+	require.Greater(t, all[ownOnce].lostShare(), 20.0)
+	require.Less(t, all[own].lostShare(), 3.0)
+}
+
+// Calls that hang, or never succeed, leave the slots to the others, however patient they are.
+func TestPatience(t *testing.T) {
+	manyCalls(t)
+	for _, args := range []string{"-trouble hang:5%", "-trouble none -poison 1%"} {
+		all := outcomes(t, "-shape events -only own "+args)
+		for _, name := range []string{own, ownTen, ownForever} {
+			require.Less(t, all[name].lostShare(), 0.05, "%s: %s", args, name)
+		}
+	}
+	all := outcomes(t, "-trouble hang:20% -after 1m -only own")
+	require.Zero(t, all[ownBudget].lost())
+}
+
+// If there are four times as many processes, a budget is what protects the service.
+func TestGrow(t *testing.T) {
+	manyCalls(t)
+	all := outcomes(t, "-trouble 10s -grow 4 -only own")
+	require.Greater(t, all[own].lostShare(), 80.0)
+	require.Less(t, all[ownBudget].lostShare(), 15.0)
+}
+
+// Calls that the service holds off keep the slots. With a Retrier of their own, they take them from nobody.
+func TestThrottled(t *testing.T) {
+	all := outcomes(t, "-trouble none -throttled 6% -after 1m -only own")
+	require.Greater(t, all[ownBudget].lostShare(), 30.0)
+	require.Zero(t, all[ownApart].lost())
+}
+
+// A batch is done with slots and patience. Without, it brings the service down.
+func TestBatch(t *testing.T) {
+	all := outcomes(t, "-shape batch -trouble 60s")
+	require.Greater(t, all[three].lostShare(), 90.0)
+	require.Zero(t, all[halfTwenty].lost())
+	require.Less(t, all[halfTwenty].longest(), 150.0)
+}
+
+// A random wait before the first attempt spreads devices best; FullJitter makes it no better.
+func TestDevices(t *testing.T) {
+	manyCalls(t)
+	all := outcomes(t, "-shape devices -size 2000 -rate 80 -servers 8 -load 0.5 -trouble 10s -after 10m")
+	require.Less(t, all[longDelay].othersAfter(), all[longWaits].othersAfter()/2)
+	require.Less(t, all[longWaits].othersAfter(), all[longFull].othersAfter())
+	require.Greater(t, all[usualWaits].othersAfter(), 90.0)
+}
+
+// Two late retries help a tool that is a tenth of the load, and keep the service down if it is three tenths.
+func TestTool(t *testing.T) {
+	few := outcomes(t, "-shape tool -trouble 10s@0.1")
+	require.Zero(t, few[twoLate].lost())
+	many := outcomes(t, "-shape tool -trouble 60s@0.3")
+	require.Greater(t, many[twoLate].lostShare(), many[noRetries].lostShare()+30)
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// simple is a plan of a service that works on one request at a time, for so long.
+func simple(work time.Duration) plan {
+	return plan{
+		processes: 1, skew: 1, grow: 1, guess: 1, rate: 1 / work.Seconds(), servers: 1, even: true,
+		timeout: time.Second, from: time.Hour, after: time.Hour,
+	}
+}
+
+// Work goes on at the capacity that a service has left, and stands still while it is down.
+func TestCapacity(t *testing.T) {
+	for _, row := range []struct {
+		trouble           string
+		begin, work, done time.Duration // in seconds
+	}{
+		{"none", 29, 3, 32},
+		{"10s", 20, 9, 29},
+		{"10s", 29, 3, 42},
+		{"10s", 35, 1, 41},
+		{"10s", 40, 1, 41},
+		{"half", 30, 3, 36},
+		{"half", 28, 3, 32},
+		{"half", 80, 7, 92},
+		{"hang:20%", 35, 3, 38},
+		{"fail:20%", 35, 3, 38},
+	} {
+		trouble, err := parseTrouble(row.trouble)
+		require.NoError(t, err)
+		p := plan{trouble: trouble, from: troubleAt}
+		got := p.done(row.begin*time.Second, row.work*time.Second)
+		require.Equal(t, row.done*time.Second, got, "%s: %d s from %d on", row.trouble, row.work, row.begin)
+	}
+}
+
+func TestTroubleNames(t *testing.T) {
+	for flag, want := range map[string]string{
+		"none": "no trouble", "90s": "down for 90 s", "10m": "down for 10 min", "half@0.7": "half of the capacity for 60 s",
+		"fail:2.5%": "2.5 % of attempts fail", "hang:40%@0.9": "40 % of calls hang forever",
+	} {
+		trouble, err := parseTrouble(flag)
+		require.NoError(t, err)
+		require.Equal(t, want, trouble.described())
+	}
+}
+
+// Several servers share the capacity: each is slower, and as many requests are done.
+func TestServers(t *testing.T) {
+	for servers, want := range map[int][]time.Duration{1: {600, 1100, 1600}, 2: {1100, 1100, 2100}} {
+		p := simple(500 * time.Millisecond)
+		p.servers = servers
+		p.answer = 100 * time.Millisecond
+		s := newService(p, time.Now())
+		for _, took := range want {
+			require.Equal(t, took*time.Millisecond, s.work(&call{}, 0))
+		}
+	}
+}
+
+// A request whose client has left is worked on, or never ends. One that the service holds off is told for how long.
+func TestServe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(simple(3*time.Second), time.Now())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, s.serve(ctx, &call{}), context.DeadlineExceeded)
+
+		start := time.Now()
+		require.NoError(t, s.serve(t.Context(), &call{}))
+		require.Equal(t, 5*time.Second, time.Since(start))
+
+		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		require.ErrorIs(t, s.serve(ctx, &call{hangs: true}), context.DeadlineExceeded)
+	})
+
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(way{process: settings{retries: 1}.process}, simple(100*time.Millisecond))
+		start := time.Now()
+		c := &call{world: w, random: random(1), until: 20 * time.Second}
+		require.NoError(t, w.fleet[0](t.Context(), c))
+		require.GreaterOrEqual(t, time.Since(start), c.until)
+	})
+}
+
+// A call that has not ended when all is cut off is lost, whatever would have come of it.
+func TestUnended(t *testing.T) {
+	p := simple(90 * time.Second)
+	p.timeout = time.Hour
+	p.from = 0
+	p.after = time.Minute
+	p.atOnce = 2
+	o := play(way{process: settings{retries: none}.process}, p)
+	require.Equal(t, 2, o.begun.total())
+	require.Equal(t, 1, o.lost())
+}
+
+func TestRecovery(t *testing.T) {
+	h := &history{}
+	for second := range 340 {
+		h.begun.add(second)
+		if second < 30 || second >= 47 {
+			h.good.add(second)
+		}
+	}
+	require.Equal(t, 7.0, h.recovery(40*time.Second, 340*time.Second, 5))
+	h.good[339] = 0
+	require.True(t, math.IsInf(h.recovery(40*time.Second, 340*time.Second, 5), 1))
+}
+
+// Each shape begins the calls that it says.
+func TestShapes(t *testing.T) {
+	for shape, want := range map[string]int{"handler": 1440, "events": 1440, "tool": 1440, "batch": 30, "devices": 30} {
+		for name, o := range outcomes(t, "-trouble 1s -after 5s -rate 50 -load 0.8 -size 30 -shape "+shape) {
+			require.InDelta(t, want, o.begun.total(), float64(want)/5, "%s: %s", shape, name)
+			require.Equal(t, shape == "handler", o.deadline > 0, shape)
+		}
+	}
+}
+
+// The busiest process has more calls than the idlest by the skew, and those that come with the trouble have as many as
+// the others.
+func TestTraffic(t *testing.T) {
+	p := simple(time.Second)
+	p.processes = 3
+	p.skew = 4
+	require.InDeltaSlice(t, []float64{1. / 7, 2. / 7, 4. / 7}, p.traffic(3), 1e-9)
+
+	p.skew = 1
+	p.grow = 2
+	for from, most := range map[time.Duration]int{0: 5, time.Hour: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			p.from = from
+			w := newWorld(way{process: settings{}.process}, p)
+			require.Len(t, w.fleet, 6)
+			require.Equal(t, 0, w.pick(0))
+			require.Equal(t, most, w.pick(0.999))
+		})
+	}
+}
+
+// The requests of other programs are counted apart. They are lost if the service is down.
+func TestNeighbours(t *testing.T) {
+	o := outcomes(t, "-shape devices -size 10 -trouble 10s -after 20s -load 0.5")[longWaits]
+	require.InDelta(t, 60*60*0.5, o.others.total(), 150)
+	require.Less(t, o.requests.total(), 200)
+	require.Greater(t, o.othersShare(o.from, o.back()), 85.0)
+}
+
+// Calls that hang, that no attempt makes succeed, or that are held off, are not counted.
+func TestUncounted(t *testing.T) {
+	for args, want := range map[string]float64{
+		"-trouble hang:50%":              30 + 30,
+		"-trouble none -poison 50%":      15 + 30,
+		"-trouble none -throttled 66.7%": 10 + 20,
+	} {
+		o := outcomes(t, args+" -after 1m -only no -load 0.3")[noRetries]
+		require.InDelta(t, 18*want, o.begun.total(), 200, args)
+		require.Zero(t, o.lost(), args)
+	}
+}
+
+// A deadline is that of the call, from its arrival.
+func TestDeadline(t *testing.T) {
+	for name, o := range outcomes(t, "-trouble 60s -after 10s -deadline 2500ms") {
+		require.Greater(t, o.lost(), 0, name)
+		require.LessOrEqual(t, o.slowest, 2500*time.Millisecond, name)
+	}
+}
