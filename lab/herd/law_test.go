@@ -41,7 +41,7 @@ func TestLawCollapse(t *testing.T) {
 
 func lawPlans() (plans []plan) {
 	for _, timeout := range []time.Duration{time.Second, 2 * time.Second} {
-		for _, load := range []float64{0.65, 0.8, 0.9} {
+		for _, load := range []float64{0.65, 0.9} {
 			for _, name := range []string{"60s", "half"} {
 				p := blip(2)
 				p.rate = 60
@@ -128,7 +128,8 @@ func TestPatience(t *testing.T) {
 		}
 	}
 	all := outcomes(t, "-trouble hang:20% -after 1m -only own")
-	require.Zero(t, all[ownBudget].lost())
+	require.Less(t, all[ownBudget].lostShare(), 0.5)
+	require.Greater(t, all[own].lostShare(), 0.5)
 }
 
 // If there are four times as many processes, a budget is what protects the service.
