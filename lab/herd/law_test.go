@@ -127,7 +127,7 @@ func TestPatience(t *testing.T) {
 			require.Less(t, all[name].lostShare(), 0.05, "%s: %s", args, name)
 		}
 	}
-	all := outcomes(t, "-trouble hang:20% -after 1m -only own")
+	all := outcomes(t, "-trouble hang:20% -only own")
 	require.Less(t, all[ownBudget].lostShare(), 0.5)
 	require.Greater(t, all[own].lostShare(), 0.5)
 }

@@ -4,109 +4,163 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
 	"time"
 )
 
-// cell is one measurement: a server and its clients. It is also what their processes are told.
+// cell is one measurement: a server and its clients.
 type cell struct {
-	Server, Client       string // their names
-	Load                 float64
-	Trouble              string
-	From, Down, Duration time.Duration
-	Seed                 uint64
-
-	Database string    // PostgreSQL's folder
-	Address  string    // of the server
-	Start    time.Time // of the clients
-	Number   int       // of the client
+	server, client       string // their names
+	load                 float64
+	from, down, duration time.Duration
+	seed                 uint64
+	database             string // PostgreSQL's folder
 }
 
-func (c cell) String() string { return fmt.Sprintf("%s, %s, load %g", c.Server, c.Client, c.Load) }
+func (c cell) String() string { return fmt.Sprintf("%s, %s, load %g", c.server, c.client, c.load) }
 
 // takes returns how long a cell takes at most.
-func (c cell) takes() time.Duration { return c.Duration + deadline + 2*time.Second }
-
-// troubles are what a server gets into: the signals for it, and what the table says.
-var troubles = map[string]struct{ begin, end, title string }{
-	"stop": {"STOP", "CONT", "stopped"},
-	"half": {"USR1", "USR2", "at half of its capacity"},
-}
+func (c cell) takes() time.Duration { return c.duration + deadline + time.Second }
 
 // run measures a cell.
-func (c cell) run(ctx context.Context, stderr io.Writer) (r report, err error) {
+func (c cell) run(ctx context.Context, stderr io.Writer) (report, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	var all []*child
-	defer func() {
+	defer cancel()
+	server, err := startServer(ctx, c, stderr)
+	if err != nil {
+		return report{}, err
+	}
+	defer server.Wait()
+	defer cancel()
+
+	start := time.Now()
+	reports := make([]report, processes)
+	var clients sync.WaitGroup
+	for i := range reports {
+		clients.Go(func() { reports[i] = runClient(ctx, c, server.address, start, i) })
+	}
+	err = c.disturb(ctx, server, start, stderr)
+	if err != nil {
 		cancel()
-		for _, process := range all {
-			process.end()
-		}
-	}()
-	begin := func(args []string, err error) error {
-		if err != nil {
-			return err
-		}
-		process, err := start(ctx, stderr, nil, args)
-		if err == nil {
-			all = append(all, process)
-		}
-		return err
+	}
+	clients.Wait()
+	if err != nil {
+		return report{}, err
 	}
 
-	args, err := inRole("server", c)
-	if err := begin(guarded(guard, args), err); err != nil {
-		return r, err
+	counts, err := server.end()
+	if err != nil {
+		return report{}, err
 	}
-	server := all[0]
-	if err := server.read(&c.Address); err != nil {
-		return r, err
-	}
-	c.Start = time.Now().Add(time.Second)
-	for c.Number = range processes {
-		if err := begin(inRole("client", c)); err != nil {
-			return r, err
-		}
-	}
-	if err := c.disturb(ctx, server, stderr); err != nil {
-		return r, err
-	}
-	return c.collect(all[1:], server)
+	return c.sum(append(reports, report{counts: counts}))
 }
 
-// disturb gets the server into its trouble, and out of it.
-func (c cell) disturb(ctx context.Context, server *child, stderr io.Writer) error {
-	trouble := troubles[c.Trouble]
+// disturb stops the server for its time.
+func (c cell) disturb(ctx context.Context, server *child, start time.Time, stderr io.Writer) error {
 	for _, step := range []struct {
 		at     time.Duration
-		signal string
-	}{{c.From, trouble.begin}, {c.From + c.Down, trouble.end}} {
+		signal syscall.Signal
+	}{{c.from, syscall.SIGSTOP}, {c.from + c.down, syscall.SIGCONT}} {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(time.Until(c.Start.Add(step.at))):
+		case <-time.After(time.Until(start.Add(step.at))):
 		}
-		if _, err := fmt.Fprintln(server.in, step.signal); err != nil {
+		if err := server.Process.Signal(step.signal); err != nil {
 			return err
 		}
-		fmt.Fprintf(stderr, "%v: %s\n", c, step.signal)
+		fmt.Fprintf(stderr, "%v: %v\n", c, step.signal)
 	}
 	return nil
 }
 
-// collect returns what the processes report when they are done.
-func (c cell) collect(clientProcesses []*child, server *child) (report, error) {
-	all := newReport(c)
-	for _, process := range append(clientProcesses, server) {
-		if process == server {
-			server.in.Close()
+// report is what a client or a server counts, or all of a cell together.
+type report struct {
+	counts map[string]int
+	most   int           // attempts in progress at once in one process
+	late   time.Duration // how much later than it should have an operation began
+}
+
+// lost returns the share of the operations that did not succeed, in per cent.
+func (r report) lost() float64 {
+	return 100 * (1 - float64(r.counts["done"])/float64(r.counts["begun"]))
+}
+
+// sum returns all reports of the cell as one, and an error if its counts contradict each other.
+func (c cell) sum(reports []report) (report, error) {
+	all := report{counts: map[string]int{}}
+	for _, r := range reports {
+		for name, n := range r.counts {
+			all.counts[name] += n
 		}
-		var r report
-		if err := process.read(&r); err != nil {
-			return all, err
-		}
-		all.add(r)
+		all.most = max(all.most, r.most)
+		all.late = max(all.late, r.late)
 	}
-	return all, all.check(clients[c.Client].perProcess())
+
+	n := all.counts
+	slots := clients[c.client].slots(c.load)
+	switch {
+	case n["begun"] == 0:
+		return all, fmt.Errorf("no operation began")
+	case n["reported"] != n["begun"] || n["reported attempts"] != n["attempts"]:
+		return all, fmt.Errorf("the Retriers reported other calls or attempts: %v", n)
+	case n["done"] > n["answered"] || n["answered"] > n["requests"] || n["requests"] > n["attempts"]:
+		return all, fmt.Errorf("more operations than answers, requests or attempts: %v", n)
+	case slots > 0 && all.most > slots:
+		return all, fmt.Errorf("%d attempts at once with %d slots", all.most, slots)
+	}
+	return all, nil
+}
+
+// child is a process that the command has started. It ends when its input does.
+type child struct {
+	*exec.Cmd
+	in      io.Closer
+	out     *json.Decoder
+	address string // that a server listens on
+}
+
+// start starts a process, which is killed when ctx ends, be it stopped or not. If this process ends first, the system
+// hangs up on a child that is stopped: it is in a group of its own, so that the keyboard's signals do not reach it.
+func start(ctx context.Context, stderr io.Writer, credential *syscall.Credential, name string, args ...string) (*child, error) {
+	command := exec.CommandContext(ctx, name, args...)
+	command.Stderr = stderr
+	command.WaitDelay = 10 * time.Second
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: credential, Setpgid: true}
+	in, err := command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	return &child{Cmd: command, in: in, out: json.NewDecoder(out)}, command.Start()
+}
+
+// startServer starts the server of a cell, and returns it once it listens.
+func startServer(ctx context.Context, c cell, stderr io.Writer) (*child, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	server, err := start(ctx, stderr, nil, program, serve, c.server, c.database)
+	if err != nil {
+		return nil, err
+	}
+	return server, server.out.Decode(&server.address)
+}
+
+// end ends a server, and returns what it has counted.
+func (s *child) end() (counts map[string]int, err error) {
+	if err := s.in.Close(); err != nil {
+		return nil, err
+	}
+	return counts, s.out.Decode(&counts)
 }

@@ -5,13 +5,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -29,38 +28,47 @@ type client struct {
 	title   string
 	retries int
 	budget  bool
-	slots   float64 // of all processes, as a share of capacity × timeout; zero means no limit
+	slots   func(load float64) int // in each process; zero means no limit
 }
 
-var clientNames = []string{"none", "retries", "budget", "half", "half-budget"}
+var clientNames = []string{"none", "retries", "budget", "own", "own-budget", "own-none", "half-budget"}
 
 var clients = map[string]client{
-	"none":        {"no retries", -1, false, 0},
-	"retries":     {"three retries", 3, false, 0},
-	"budget":      {"three retries, budget", 3, true, 0},
-	"half":        {"Retrier, a half", 3, false, 0.5},
-	"half-budget": {"Retrier, a half, and a budget", 3, true, 0.5},
+	"none":        {"no retries", -1, false, noSlots},
+	"retries":     {"3 retries", 3, false, noSlots},
+	"budget":      {"3 retries, budget", 3, true, noSlots},
+	"own":         {"slots of the own rate", 3, false, ownRate},
+	"own-budget":  {"slots of the own rate, budget", 3, true, ownRate},
+	"own-none":    {"slots of the own rate, no retries", -1, false, ownRate},
+	"half-budget": {"slots of half the capacity, budget", 3, true, halfCapacity},
 }
 
-// perProcess returns the number of slots in each process.
-func (c client) perProcess() int {
-	return int(c.slots * capacity * attemptTimeout.Seconds() / processes)
+func noSlots(float64) int { return 0 }
+
+// ownRate returns three quarters of the operations that a process begins in a second × the timeout.
+func ownRate(load float64) int {
+	return max(1, int(math.Round(0.75*load*capacity/processes*attemptTimeout.Seconds())))
 }
 
-func (c client) retrier() backoff.Retrier {
+// halfCapacity returns half of what the server can do in the timeout, over all processes.
+func halfCapacity(float64) int {
+	return int(0.5 * capacity * attemptTimeout.Seconds() / processes)
+}
+
+func (c client) retrier(load float64) backoff.Retrier {
 	r := backoff.Retrier{AttemptTimeout: attemptTimeout, MaxRetries: c.retries}
 	if c.budget {
 		r.Budget = &backoff.Budget{}
 	}
-	if n := c.perProcess(); n > 0 {
+	if n := c.slots(load); n > 0 {
 		r.Slots = backoff.NewSlots(n)
 	}
 	return r
 }
 
-// program is a client process.
+// program is what a client process would be: a Retrier and connections of its own.
 type program struct {
-	cell
+	url     string
 	retrier backoff.Retrier
 	http    *http.Client
 
@@ -69,65 +77,61 @@ type program struct {
 	report     report
 }
 
-// runClient begins operations from the start of the cell on, and prints a report when all have ended.
-func runClient(c cell) error {
-	exitWithParent()
+func newProgram(c cell, address string) *program {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 100
 	transport.Proxy = nil
-	p := &program{cell: c, retrier: clients[c.Client].retrier(), http: &http.Client{Transport: transport}}
-	p.retrier.Done = p.ended
-	p.report = newReport(c)
-
-	random := rand.New(rand.NewPCG(c.Seed, uint64(c.Number)))
-	perSecond := c.Load * capacity / processes
-	var operations sync.WaitGroup
-	for at := time.Duration(0); ; {
-		at += time.Duration(random.ExpFloat64() / perSecond * float64(time.Second))
-		work := time.Duration(random.ExpFloat64() * float64(meanWork))
-		if at >= c.Duration {
-			break
-		}
-		time.Sleep(time.Until(c.Start.Add(at)))
-		p.begin(at)
-		operations.Go(func() { p.operate(at, work) })
+	p := &program{
+		url:     "http://" + address,
+		retrier: clients[c.client].retrier(c.load),
+		http:    &http.Client{Transport: transport},
+		report:  report{counts: map[string]int{}},
 	}
-	operations.Wait()
-	return json.NewEncoder(os.Stdout).Encode(p.report)
+	p.retrier.Done = p.done
+	return p
 }
 
-// begin counts an operation that begins at a time of the cell.
-func (p *program) begin(at time.Duration) {
+// runClient begins operations from the start of the cell on, until ctx or their time ends, and returns when all have
+// ended.
+func runClient(ctx context.Context, c cell, address string, start time.Time, number int) report {
+	p := newProgram(c, address)
+	defer p.http.CloseIdleConnections()
+	random := rand.New(rand.NewPCG(c.seed, uint64(number)))
+	perSecond := c.load * capacity / processes
+	var operations sync.WaitGroup
+	for at := time.Duration(0); ctx.Err() == nil; {
+		at += time.Duration(random.ExpFloat64() / perSecond * float64(time.Second))
+		work := time.Duration(random.ExpFloat64() * float64(meanWork))
+		if at >= c.duration {
+			break
+		}
+		time.Sleep(time.Until(start.Add(at)))
+		p.report.late = max(p.report.late, time.Since(start.Add(at)))
+		p.count("begun")
+		operations.Go(func() { p.operate(ctx, work) })
+	}
+	operations.Wait()
+	return p.report
+}
+
+func (p *program) count(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.report.BegunAt[int(at.Seconds())]++
-	p.report.Latest = max(p.report.Latest, time.Since(p.Start.Add(at)))
+	p.report.counts[name]++
 }
 
 // operate makes an operation, and counts its outcome.
-func (p *program) operate(at, work time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+func (p *program) operate(ctx context.Context, work time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	err := p.retrier.Do(ctx, func(ctx context.Context) error {
 		p.attempt(1)
 		defer p.attempt(-1)
 		return p.post(ctx, work)
 	})
-
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case err == nil:
-		p.report.Counts["done"]++
-		return
-	case errors.Is(err, backoff.ErrNoSlot):
-		p.report.Counts["no slot"]++
-	case errors.Is(err, backoff.ErrBudgetExhausted):
-		p.report.Counts["no budget"]++
-	default:
-		p.report.Counts["no retries or time left"]++
+	if err == nil {
+		p.count("done")
 	}
-	p.report.LostAt[int(at.Seconds())]++
 }
 
 // attempt counts an attempt that begins, or ends.
@@ -135,20 +139,20 @@ func (p *program) attempt(change int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inProgress += change
-	p.report.Counts["attempts"] += max(0, change)
-	p.report.MostAttempts = max(p.report.MostAttempts, p.inProgress)
+	p.report.counts["attempts"] += max(0, change)
+	p.report.most = max(p.report.most, p.inProgress)
 }
 
-// ended counts what the Retrier reports.
-func (p *program) ended(_ context.Context, attempts int, _ error) {
+// done counts what the Retrier reports.
+func (p *program) done(_ context.Context, attempts int, _ error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.report.Counts["reported"]++
-	p.report.Counts["reported attempts"] += attempts
+	p.report.counts["reported"]++
+	p.report.counts["reported attempts"] += attempts
 }
 
 func (p *program) post(ctx context.Context, work time.Duration) error {
-	url := fmt.Sprintf("http://%s/?work=%v", p.Address, work)
+	url := fmt.Sprintf("%s/?work=%v", p.url, work)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(make([]byte, 1000)))
 	if err != nil {
 		return backoff.Permanent(err)

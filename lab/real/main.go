@@ -4,12 +4,10 @@
 //
 // An HTTP server works on eight requests at once, each of which sleeps for an exponentially distributed time of
 // 100 ms on average. So it can answer 80 requests a second. Most servers sleep in PostgreSQL, by pg_sleep over
-// eight connections. Five client processes begin operations at random times, together -load of that capacity.
-// Each operation is a call of a Retrier: attempts of at most 1 s, three retries with the default waits if any,
-// and a deadline of 5 s. It posts a small body, which the handler reads, if its row does not say otherwise.
-// -from the start on, the server is in -trouble for -down: it is stopped by SIGSTOP, or all its work takes twice as
-// long (half). A cell is the share of the operations begun in -duration that are lost, and how long after the trouble
-// 90 % of the operations begun in every five seconds succeed again.
+// eight connections. Five clients begin operations at random times, together -load of that capacity. Each operation is
+// a call of its client's Retrier: attempts of at most 1 s, three retries with the default waits if any, and a deadline
+// of 5 s. It posts a small body, which the handler reads, if its row does not say otherwise. -from the start on, the
+// server is stopped by SIGSTOP, for -down. A cell is the share of the operations begun in -duration that are lost.
 //
 // The work needs next to no processor time, so cells are measured side by side: -lanes, which begin at different
 // times, each with a server and clients of its own. PostgreSQL is found in PATH or in Debian's folder; the rows
@@ -38,8 +36,8 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) == 2 && roles[args[0]] != nil {
-		return runRole(args[0], args[1])
+	if len(args) == 3 && args[0] == serve {
+		return runServer(args[1], args[2], stdout, stderr)
 	}
 	o, err := parse(args, stderr)
 	switch {
@@ -89,11 +87,10 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	rows := flags.String("server", "all", "the rows, separated by commas: "+strings.Join(serverNames, ", "))
 	columns := flags.String("client", "all", "the columns, separated by commas: "+strings.Join(clientNames, ", "))
 	loads := flags.String("load", "0.6,0.8", "shares of the capacity that the operations need, separated by commas")
-	flags.StringVar(&o.Trouble, "trouble", "stop", "stop or half")
-	flags.DurationVar(&o.From, "from", 10*time.Second, "when the trouble begins")
-	flags.DurationVar(&o.Down, "down", 10*time.Second, "how long the trouble lasts")
-	flags.DurationVar(&o.Duration, "duration", 62*time.Second, "how long operations begin")
-	flags.Uint64Var(&o.Seed, "seed", 1, "of the times at which operations begin, and of their work")
+	flags.DurationVar(&o.from, "from", 10*time.Second, "when the server is stopped")
+	flags.DurationVar(&o.down, "down", 10*time.Second, "for how long")
+	flags.DurationVar(&o.duration, "duration", 62*time.Second, "how long operations begin")
+	flags.Uint64Var(&o.seed, "seed", 1, "of the times at which operations begin, and of their work")
 	flags.IntVar(&o.lanes, "lanes", 6, "how many cells are measured side by side")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -114,10 +111,8 @@ func (o options) check(rest int) error {
 	switch {
 	case rest > 0:
 		return errors.New("arguments that are no flags")
-	case troubles[o.Trouble].begin == "":
-		return errors.New("-trouble is neither stop nor half")
-	case o.From < 0 || o.Down <= 0 || o.From+o.Down+recovery > o.Duration || o.Duration > time.Hour:
-		return fmt.Errorf("-from, -down and %v more do not fit into -duration, which is at most an hour", recovery)
+	case o.from < 0 || o.down <= 0 || o.from+o.down > o.duration || o.duration > time.Hour:
+		return errors.New("-from and -down do not fit into -duration, which is at most an hour")
 	case o.lanes < 1:
 		return errors.New("-lanes is less than 1")
 	}

@@ -34,19 +34,25 @@ func findPostgres() (folder, version string) {
 	return "", ""
 }
 
-// runPostgres is a guard that makes a database in a folder, serves it on a Unix socket there, and removes the folder
-// in the end.
+// runPostgres is a program of the shell that makes a database in a folder, serves it on a Unix socket there until its
+// input ends, which it does with this process, and removes the folder. After INT, PostgreSQL does not wait for
+// connections to end.
 const runPostgres = `
 	folder=$1
-	shift
+	programs=$2
+	trap "" HUP INT
 	cd "$folder"
-	"${1%/*}/initdb" -D data -U test -A trust -N -E UTF8 --no-locale >initdb.txt
-` + guard + `
+	"$programs/initdb" -D data -U test -A trust -N -E UTF8 --no-locale >initdb.txt
+	"$programs/postgres" -D data -k "$folder" -h "" -F -c max_connections=200 -c log_min_messages=panic &
+	read -r line
+	kill -s TERM $!
+	kill -s INT $!
+	wait $!
 	rm -r "$folder"
 `
 
-// startPostgres starts PostgreSQL, and returns its folder once it answers.
-func startPostgres(ctx context.Context, stderr io.Writer, programs string) (folder string, postgres *child, err error) {
+// startPostgres starts PostgreSQL, and returns its folder once it answers, and a function that ends it.
+func startPostgres(ctx context.Context, stderr io.Writer, programs string) (folder string, end func(), err error) {
 	folder, err = os.MkdirTemp("/tmp", "postgres") // the path of a socket must be short
 	if err != nil {
 		return "", nil, err
@@ -55,17 +61,19 @@ func startPostgres(ctx context.Context, stderr io.Writer, programs string) (fold
 	if err != nil {
 		return "", nil, err
 	}
-	postgres, err = start(ctx, stderr, credential, guarded(runPostgres, []string{folder,
-		filepath.Join(programs, "postgres"), "-D", "data", "-k", folder, "-h", "", "-F",
-		"-c", "max_connections=200", "-c", "log_min_messages=panic"}))
+	postgres, err := start(context.WithoutCancel(ctx), stderr, credential, "sh", "-c", runPostgres, "sh", folder, programs)
 	if err != nil {
 		return "", nil, err
 	}
+	end = func() {
+		postgres.in.Close()
+		postgres.Wait()
+	}
 	if err := awaitPostgres(ctx, folder); err != nil {
-		postgres.end()
+		end()
 		return "", nil, err
 	}
-	return folder, postgres, nil
+	return folder, end, nil
 }
 
 func awaitPostgres(ctx context.Context, folder string) error {

@@ -16,12 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests run this program as people do, by the word "command", and the program runs itself in its roles.
+// The tests run this program as people do, by the word "command", and the program runs itself as a server.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "command":
 		os.Exit(run(os.Args[2:], os.Stdout, os.Stderr))
-	case len(os.Args) > 1 && roles[os.Args[1]] != nil:
+	case len(os.Args) > 1 && os.Args[1] == serve:
 		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
@@ -35,23 +35,20 @@ type process struct {
 	lines  *bufio.Reader // of stderr
 }
 
-// begin runs the program with flags, below a shell if so wanted.
-func begin(t *testing.T, shell bool, flags ...string) *process {
+// begin runs the program with flags.
+func begin(t *testing.T, flags ...string) *process {
 	t.Helper()
 	program, err := os.Executable()
 	require.NoError(t, err)
-	args := append([]string{program, "command"}, flags...)
-	if shell {
-		args = append([]string{"sh", "-c", `"$0" "$@"; exit`}, args...)
-	}
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	t.Cleanup(func() { read.Close() })
 
-	p := &process{Cmd: exec.Command(args[0], args[1:]...), stderr: read, lines: bufio.NewReader(read)}
+	p := &process{Cmd: exec.Command(program, append([]string{"command"}, flags...)...), stderr: read, lines: bufio.NewReader(read)}
 	p.Stdout, p.Stderr = &p.stdout, write
 	require.NoError(t, p.Start())
 	require.NoError(t, write.Close())
+	require.NoError(t, read.SetReadDeadline(time.Now().Add(time.Minute)))
 	return p
 }
 
@@ -59,140 +56,88 @@ func begin(t *testing.T, shell bool, flags ...string) *process {
 // them.
 func (p *process) requireGone(t *testing.T) string {
 	t.Helper()
-	require.NoError(t, p.stderr.SetReadDeadline(time.Now().Add(30*time.Second)))
 	rest, err := io.ReadAll(p.lines)
 	require.NoError(t, err, "a process is left")
 	return string(rest)
 }
 
-// requireLine reads standard error up to a line with this end.
-func (p *process) requireLine(t *testing.T, end string) {
+// requireStop reads standard error up to the line that says that a server is stopped.
+func (p *process) requireStop(t *testing.T) {
 	t.Helper()
-	require.NoError(t, p.stderr.SetReadDeadline(time.Now().Add(30*time.Second)))
-	for line := ""; !strings.HasSuffix(line, end); {
+	for line := ""; !strings.Contains(line, syscall.SIGSTOP.String()); {
 		var err error
 		line, err = p.lines.ReadString('\n')
 		require.NoError(t, err, line)
 	}
 }
 
-func needPostgres(t *testing.T) {
-	t.Helper()
+// rows returns a row that needs no database, and one that needs PostgreSQL if there is one.
+func rows() string {
 	if folder, _ := findPostgres(); folder == "" {
-		t.Skip("skipped: no PostgreSQL in PATH nor in Debian's folder; Debian's package is postgresql")
+		return "fifo"
+	}
+	return "fifo,pgxpool-200ms"
+}
+
+var shortCell = []string{"-client", "own-budget", "-load", "0.8", "-from", "1s", "-server", rows()}
+
+// TestCells measures short cells side by side. The command itself compares their counts.
+func TestCells(t *testing.T) {
+	p := begin(t, append(shortCell, "-down", "1s", "-duration", "7s")...)
+	said := p.requireGone(t)
+	require.NoError(t, p.Wait(), said)
+	for _, row := range strings.Split(rows(), ",") {
+		require.Regexp(t, `(?m)^\| `+servers[row].title+` \| \d+ \|$`, strings.ReplaceAll(p.stdout.String(), "`", ""))
 	}
 }
 
-var shortCell = []string{"-client", "half-budget", "-load", "0.8", "-from", "1s", "-down", "1s", "-duration", "7s"}
-
-// TestCell measures short cells side by side. The command itself compares their counts.
-func TestCell(t *testing.T) {
-	rows := []string{"fifo", "pgxpool-200ms"}
-	var cells []*process
-	for _, row := range rows {
-		cells = append(cells, begin(t, false, append(shortCell, "-server", row)...))
-	}
-	for i, p := range cells {
-		t.Run(rows[i], func(t *testing.T) {
-			said := p.requireGone(t)
-			err := p.Wait()
-			if rows[i] != "fifo" {
-				needPostgres(t)
-			}
-
-			require.NoError(t, err, said)
-			require.Contains(t, p.stdout.String(), "| "+servers[rows[i]].title+" |")
-		})
-	}
-}
-
-// TestEnd ends commands, or a command's parent, while their servers are stopped. They have PostgreSQL if there
-// is one.
+// TestEnd ends the command while its servers are stopped.
 func TestEnd(t *testing.T) {
-	row := "sql"
-	if folder, _ := findPostgres(); folder == "" {
-		row = "fifo"
-	}
-	tests := []struct {
-		name   string
-		parent bool
-		signal syscall.Signal
-	}{
-		{"killed", false, syscall.SIGKILL},
-		{"terminated", false, syscall.SIGTERM},
-		{"parent killed", true, syscall.SIGKILL},
-	}
-	var commands []*process
-	for _, test := range tests {
-		commands = append(commands, begin(t, test.parent, append(shortCell, "-duration", "60s", "-down", "50s", "-server", row)...))
-	}
-	for i, p := range commands {
-		t.Run(tests[i].name, func(t *testing.T) {
-			p.requireLine(t, ": STOP\n")
-			require.NoError(t, p.Process.Signal(tests[i].signal))
-			p.requireGone(t)
-			require.Error(t, p.Wait())
-		})
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		p := begin(t, append(shortCell, "-down", "50s", "-duration", "60s")...)
+		p.requireStop(t)
+		require.NoError(t, p.Process.Signal(signal))
+		p.requireGone(t)
+		require.Error(t, p.Wait())
 	}
 }
 
-// good returns counts that agree.
-func good() report {
-	return report{
-		Counts: map[string]int{
-			"done": 6, "no slot": 2, "no budget": 1, "no retries or time left": 1, "reported": 10,
-			"answered": 7, "requests": 11, "attempts": 12, "reported attempts": 12,
-		},
-		BegunAt:      []int{4, 6},
-		LostAt:       []int{0, 4},
-		MostAttempts: 8,
-	}
-}
-
-// TestCheck changes one count.
-func TestCheck(t *testing.T) {
-	r := good()
-	require.NoError(t, r.check(8))
-
-	for name, change := range map[string]func(*report){
-		"nothing began":         func(r *report) { *r = newReport(cell{}) },
-		"no outcome":            func(r *report) { r.Counts["no slot"]-- },
-		"two outcomes":          func(r *report) { r.Counts["done"]++ },
-		"lost":                  func(r *report) { r.LostAt[0]++ },
-		"begun":                 func(r *report) { r.BegunAt[0]++ },
-		"not reported":          func(r *report) { r.Counts["reported"]-- },
-		"attempts not reported": func(r *report) { r.Counts["reported attempts"]-- },
-		"no answer":             func(r *report) { r.Counts["answered"] = 5 },
-		"no request":            func(r *report) { r.Counts["answered"] = 12 },
-		"no attempt":            func(r *report) { r.Counts["requests"] = 13 },
-		"no slots left":         func(r *report) { r.MostAttempts = 9 },
-	} {
-		r := good()
-		change(&r)
-		require.Error(t, r.check(8), name)
-	}
-}
-
-// TestFigures has the texts of cells whose trouble ends after three seconds.
-func TestFigures(t *testing.T) {
-	c := cell{From: time.Second, Down: 2 * time.Second, Duration: 12 * time.Second}
-	for want, lost := range map[string][]int{
-		"26, 2 s":   {0, 10, 10, 5, 5, 1, 0, 0, 0, 0, 0, 0},
-		"19, 0 s":   {0, 10, 10, 1, 1, 1, 0, 0, 0, 0, 0, 0},
-		"84, never": {0, 10, 10, 9, 9, 9, 9, 9, 9, 9, 9, 9},
-	} {
-		r := report{LostAt: lost}
-		for range lost {
-			r.BegunAt = append(r.BegunAt, 10)
+// TestSum changes one of counts that agree.
+func TestSum(t *testing.T) {
+	c := cell{client: "own", load: 0.6} // seven slots
+	counts := func(change string, by int) []report {
+		n := map[string]int{
+			"begun": 10, "done": 6, "reported": 10, "answered": 7, "requests": 11, "attempts": 12, "reported attempts": 12,
 		}
-		require.Equal(t, want, r.figures(c))
+		n[change] += by
+		return []report{{counts: n, most: 7}}
 	}
-	require.Equal(t, 8, clients["half"].perProcess())
+	all, err := c.sum(append(counts("begun", 0), report{most: 3}))
+	require.NoError(t, err)
+	require.InDelta(t, 40, all.lost(), 1e-9)
+
+	for change, by := range map[string]int{
+		"begun": 1, "reported": -1, "reported attempts": -1, "done": 2, "answered": 5, "requests": 2, "attempts": -2,
+	} {
+		_, err := c.sum(counts(change, by))
+		require.Error(t, err, change)
+	}
+	_, err = c.sum(append(counts("begun", 0), report{most: 8}))
+	require.Error(t, err)
+	_, err = c.sum(nil)
+	require.Error(t, err)
+}
+
+func TestSlotCounts(t *testing.T) {
+	require.Equal(t, 7, ownRate(0.6))
+	require.Equal(t, 10, ownRate(0.8))
+	require.Equal(t, 1, ownRate(0.01))
+	require.Equal(t, 8, halfCapacity(0.6))
 }
 
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"more"}, {"-no"}, {"-server", "x"}, {"-client", "none,x"}, {"-load", "0"}, {"-trouble", "x"},
+		{"more"}, {"-no"}, {"-server", "x"}, {"-client", "none,x"}, {"-load", "0"},
 		{"-from", "60s"}, {"-down", "0"}, {"-duration", "2h"}, {"-lanes", "0"},
 	} {
 		var stderr bytes.Buffer

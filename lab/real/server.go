@@ -12,9 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -115,7 +113,6 @@ func openPgxpool(folder string) (worker, error) {
 type handler struct {
 	server
 	worker
-	slow               atomic.Bool // all work takes twice as long
 	requests, answered atomic.Int64
 }
 
@@ -131,9 +128,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if h.slow.Load() {
-		work *= 2
-	}
 
 	turn := r.Context()
 	if h.wait > 0 {
@@ -148,37 +142,31 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.answered.Add(1)
 }
 
-// runServer prints its address, serves until it is interrupted, and prints a report.
-func runServer(c cell) error {
-	over := make(chan os.Signal, 1)
-	signal.Notify(over, syscall.SIGTERM, os.Interrupt)
-	speed := make(chan os.Signal, 1)
-	signal.Notify(speed, syscall.SIGUSR1, syscall.SIGUSR2)
+// serve is the argument that makes this program a server.
+const serve = "serve"
 
-	work, err := servers[c.Server].open(c.Database)
+// runServer prints its address, serves until its input ends, and prints what it has counted.
+func runServer(name, database string, stdout, stderr io.Writer) int {
+	work, err := servers[name].open(database)
 	if err != nil {
-		return err
+		fmt.Fprintln(stderr, "real:", err)
+		return 1
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return err
+		fmt.Fprintln(stderr, "real:", err)
+		return 1
 	}
-	h := &handler{server: servers[c.Server], worker: work}
+	h := &handler{server: servers[name], worker: work}
 	go http.Serve(listener, h)
-	go func() {
-		for s := range speed {
-			h.slow.Store(s == syscall.SIGUSR1)
-		}
-	}()
 
-	out := json.NewEncoder(os.Stdout)
-	err = out.Encode(listener.Addr().String())
-	select {
-	case <-over:
-	case <-time.After(2 * c.takes()): // its guard is gone
+	out := json.NewEncoder(stdout)
+	err1 := out.Encode(listener.Addr().String())
+	_, err2 := io.Copy(io.Discard, os.Stdin)
+	answered := h.answered.Load() // before the requests, some of which may still be answered
+	err3 := out.Encode(map[string]int64{"answered": answered, "requests": h.requests.Load()})
+	if errors.Join(err1, err2, err3) != nil {
+		return 1
 	}
-	return errors.Join(err, out.Encode(report{Counts: map[string]int{
-		"answered": int(h.answered.Load()), // before the requests, some of which may still be answered
-		"requests": int(h.requests.Load()),
-	}}))
+	return 0
 }

@@ -34,18 +34,18 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	defer cancel()
 
 	if slices.ContainsFunc(o.servers, needsPostgres) {
-		folder, postgres, err := startPostgres(ctx, stderr, programs)
+		folder, end, err := startPostgres(ctx, stderr, programs)
 		if err != nil {
 			return fmt.Errorf("PostgreSQL: %w", err)
 		}
-		defer postgres.end()
+		defer end()
 		for i := range cells {
-			cells[i].Database = folder
+			cells[i].database = folder
 		}
 	}
 	reports, err := o.measureAll(ctx, cells, stderr)
 	if err == nil {
-		o.print(stdout, cells, reports)
+		o.print(stdout, reports)
 	}
 	return err
 }
@@ -77,7 +77,7 @@ func (o options) cells() (all []cell) {
 		for _, server := range o.servers {
 			for _, client := range o.clients {
 				c := o.cell
-				c.Server, c.Client, c.Load = server, client, load
+				c.server, c.client, c.load = server, client, load
 				all = append(all, c)
 			}
 		}
@@ -110,7 +110,7 @@ func (o options) measureAll(ctx context.Context, cells []cell, stderr io.Writer)
 					return
 				}
 				reports[i] = r
-				fmt.Fprintf(stderr, "%v: %s, %v\n", cells[i], r.figures(cells[i]), r.Counts)
+				fmt.Fprintf(stderr, "%v: %.0f %% lost, %v\n", cells[i], r.lost(), r.counts)
 			}
 		})
 	}
@@ -119,12 +119,11 @@ func (o options) measureAll(ctx context.Context, cells []cell, stderr io.Writer)
 }
 
 // print prints the tables.
-func (o options) print(w io.Writer, cells []cell, reports []report) {
-	latest := time.Duration(0)
+func (o options) print(w io.Writer, reports []report) {
+	late := time.Duration(0)
 	for _, load := range o.loads {
-		fmt.Fprintf(w, "Load %g, the server is %s for %g s. Lost %% of the operations begun in %g s, and how long after the trouble the server is back:\n\n",
-			load, troubles[o.Trouble].title, o.Down.Seconds(), o.Duration.Seconds())
-		fmt.Fprint(w, "| |")
+		fmt.Fprintf(w, "Load %g, the server is stopped for %g s. Lost %% of the operations begun in %g s:\n\n| |",
+			load, o.down.Seconds(), o.duration.Seconds())
 		for _, name := range o.clients {
 			fmt.Fprintf(w, " %s |", clients[name].title)
 		}
@@ -132,13 +131,13 @@ func (o options) print(w io.Writer, cells []cell, reports []report) {
 		for _, name := range o.servers {
 			fmt.Fprintf(w, "| %s |", servers[name].title)
 			for range o.clients {
-				fmt.Fprintf(w, " %s |", reports[0].figures(cells[0]))
-				latest = max(latest, reports[0].Latest)
-				cells, reports = cells[1:], reports[1:]
+				fmt.Fprintf(w, " %.0f |", reports[0].lost())
+				late = max(late, reports[0].late)
+				reports = reports[1:]
 			}
 			fmt.Fprintln(w)
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "No operation began more than %v late. Load average after: %s\n", latest.Round(time.Millisecond), loadAverage())
+	fmt.Fprintf(w, "No operation began more than %v late. Load average after: %s\n", late.Round(time.Millisecond), loadAverage())
 }
