@@ -92,7 +92,8 @@ func writeBudgets(c config, w io.Writer) {
 		row := 1 + i%len(ways)
 		table[row] = append(table[row], one.budgetCell())
 	}
-	fmt.Fprintf(w, "Budgets: by processes, the seconds after which a service recovers from an outage; by rate, what is lost while attempts fail\n\n")
+	fmt.Fprint(w, "Budgets: by processes, the seconds after which a service recovers from an outage; ",
+		"by rate, what is lost while attempts fail\n\n")
 	writeTable(w, table)
 }
 

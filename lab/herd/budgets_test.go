@@ -10,59 +10,68 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRules(t *testing.T) { synctest.Test(t, testRules) }
-
-func testRules(t *testing.T) {
-	made := func(r rule) (n int) {
-		for r.retry() {
-			n++
-		}
-		return n
+// made returns how many retries a rule lets be made at once.
+func made(r rule) (n int) {
+	for r.retry() {
+		n++
 	}
+	return n
+}
 
-	g := grpc(nil)
+func TestGRPC(t *testing.T) {
+	r := grpc(nil)
 	for range 4 {
-		g.ended(false, errFailed)
-		require.True(t, g.retry())
+		r.ended(false, errFailed)
+		require.True(t, r.retry())
 	}
-	g.ended(false, errFailed)
-	require.False(t, g.retry(), "half of the tokens are left")
+	r.ended(false, errFailed)
+	require.False(t, r.retry(), "half of the tokens are left")
+}
 
-	f := finagle(nil)
-	require.Equal(t, 100, made(f), "ten a second for ten seconds")
-	for range 50 {
-		f.send(false)
-	}
-	require.Equal(t, 10, made(f), "a fifth of the operations")
-	time.Sleep(10 * time.Second)
-	require.Equal(t, 100, made(f), "all is forgotten")
-
-	e := envoy(nil)
-	for range 10 {
-		e.send(false)
-	}
-	require.Equal(t, 3, made(e))
-	for range 10 {
-		e.send(false)
-	}
-	require.Equal(t, 1, made(e), "a fifth of the active ones")
-	e.ended(true, errFailed)
-	require.Zero(t, made(e), "there are 19, and three retries")
-
-	s := sre(random(1))
-	for range 100 {
-		require.True(t, s.send(false))
-		s.ended(false, nil)
-	}
-	dropped := 0
-	for range 1000 {
-		if s.send(false) {
-			s.ended(false, context.DeadlineExceeded)
-		} else {
-			dropped++
+func TestFinagle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := finagle(nil)
+		require.Equal(t, 100, made(r), "ten a second for ten seconds")
+		for range 50 {
+			r.send(false)
 		}
+		require.Equal(t, 10, made(r), "a fifth of the operations")
+		time.Sleep(10 * time.Second)
+		require.Equal(t, 100, made(r), "all is forgotten")
+	})
+}
+
+func TestEnvoy(t *testing.T) {
+	r := envoy(nil)
+	for range 10 {
+		r.send(false)
 	}
-	require.InDelta(t, 560, dropped, 50, "of each n requests after which 100 were accepted, (n − 200) / n at random")
+	require.Equal(t, 3, made(r))
+	for range 10 {
+		r.send(false)
+	}
+	require.Equal(t, 1, made(r), "a fifth of the active ones")
+	r.ended(true, errFailed)
+	require.Zero(t, made(r), "there are 19, and three retries")
+}
+
+func TestSRE(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sre(random(1))
+		for range 100 {
+			require.True(t, r.send(false))
+			r.ended(false, nil)
+		}
+		dropped := 0
+		for range 1000 {
+			if r.send(false) {
+				r.ended(false, context.DeadlineExceeded)
+			} else {
+				dropped++
+			}
+		}
+		require.InDelta(t, 560, dropped, 50, "of each n requests after which 100 were accepted, (n − 200) / n at random")
+	})
 }
 
 // A rule is told of each attempt, makes no more than three retries, and may drop an attempt.

@@ -90,7 +90,8 @@ func (c *config) check(f *flag.Flag) error {
 
 func (c *config) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("herd", flag.ContinueOnError)
-	flags.StringVar(&c.scenario, "scenario", "programs", "`which` to simulate ("+strings.Join(scenarios, ", ")+"); the others have -seed and -seeds only")
+	flags.StringVar(&c.scenario, "scenario", "programs",
+		"`which` to simulate ("+strings.Join(scenarios, ", ")+"); the others have -seed and -seeds only")
 	flags.Uint64Var(&c.seed, "seed", 1, "`seed` of the random numbers")
 	flags.IntVar(&c.seeds, "seeds", 1, "`number` of seeds, from -seed on; with more than one, figures are ranges")
 	flags.StringVar(&c.svg, "svg", "", "write a chart of the load in the first trouble to this `file`")
@@ -102,7 +103,8 @@ func (c *config) flags() *flag.FlagSet {
 // serviceFlags are about the service, its load and its troubles.
 func (c *config) serviceFlags(flags *flag.FlagSet) {
 	flags.Float64Var(&c.rate, "rate", 60, "`number` of requests that the service can do in a second")
-	flags.IntVar(&c.servers, "servers", 6, "`number` of requests that the service works on at once, each at an equal part of its rate")
+	flags.IntVar(&c.servers, "servers", 6,
+		"`number` of requests that the service works on at once, each at an equal part of its rate")
 	flags.DurationVar(&c.answer, "answer", 100*time.Millisecond, "how `long` an answer takes besides the queue and the work")
 	flags.Float64Var(&c.load, "load", 0.6, "`load` before the trouble, as a share of what the service can do")
 	flags.DurationVar(&c.after, "after", 3*time.Minute, "for how `long` calls begin after the trouble")
@@ -115,13 +117,17 @@ func (c *config) serviceFlags(flags *flag.FlagSet) {
 // programFlags are about the clients of a service.
 func (c *config) programFlags(flags *flag.FlagSet) {
 	flags.StringVar(&c.shape, "shape", "handler", "how calls begin: `"+shapeNames()+"`")
-	flags.StringVar(&c.only, "only", "", "print only the ways with one of these `texts`, separated by commas, in their names")
+	flags.StringVar(&c.only, "only", "",
+		"print only the ways with one of these `texts`, separated by commas, in their names")
 	flags.IntVar(&c.processes, "processes", 5, "`number` of processes")
 	flags.Float64Var(&c.skew, "skew", 1, "`factor` by which the busiest process has more calls than the idlest")
-	flags.IntVar(&c.grow, "grow", 1, "`factor` by which there are more processes from the trouble on, for the same calls")
-	flags.Float64Var(&c.guess, "guess", 1, "`factor` by which those who count slots or first waits take a rate for too large")
+	flags.IntVar(&c.grow, "grow", 1,
+		"`factor` by which there are more processes from the trouble on, for the same calls")
+	flags.Float64Var(&c.guess, "guess", 1,
+		"`factor` by which those who count slots or first waits take a rate for too large")
 	flags.DurationVar(&c.timeout, "timeout", time.Second, "`timeout` of an attempt")
-	flags.DurationVar(&c.deadline, "deadline", -1, "`deadline` of a call, 0 for none (default 5s for a handler, else none)")
+	flags.DurationVar(&c.deadline, "deadline", -1,
+		"`deadline` of a call, 0 for none (default 5s for a handler, else none)")
 	flags.IntVar(&c.size, "size", 1000, "`number` of calls in a batch, or of devices")
 	flags.Func("poison", "`share` of calls that never succeed, such as 1%", share(&c.poison))
 	flags.Func("throttled", "`share` of calls that the service holds off for 5 to 30 s, such as 6%", share(&c.throttled))

@@ -48,7 +48,8 @@ func spoken(d time.Duration) string {
 }
 
 // usualTroubles are healthy days, outages, and attempts that fail at random.
-const usualTroubles = "none@0.3,none@0.6,none@0.8,none@0.9,10s@0.3,10s@0.6,10s@0.8,10s@0.9,60s@0.8,half@0.8,fail:10%,fail:30%"
+const usualTroubles = "none@0.3,none@0.6,none@0.8,none@0.9," +
+	"10s@0.3,10s@0.6,10s@0.8,10s@0.9,60s@0.8,half@0.8,fail:10%,fail:30%"
 
 // setTroubles sets troubles that are separated by commas.
 func (c *config) setTroubles(s string) error {

@@ -48,7 +48,8 @@ func (c config) vary(flags, troubles string) programs {
 
 // writeVariations runs the variations, and writes their table.
 func writeVariations(c config, w io.Writer) {
-	fmt.Fprintf(w, "Variations: by trouble and load, the calls that are lost, in per cent: %s\n\n", strings.Join(variedWays, " / "))
+	fmt.Fprintf(w, "Variations: by trouble and load, the calls that are lost, in per cent: %s\n\n",
+		strings.Join(variedWays, " / "))
 	table := [][]string{{""}}
 	for i, v := range variations {
 		row := []string{v.name}

@@ -128,8 +128,8 @@ type child struct {
 
 // start starts a process, which is killed when ctx ends, be it stopped or not. If this process ends first, the system
 // hangs up on a child that is stopped: it is in a group of its own, so that the keyboard's signals do not reach it.
-func start(ctx context.Context, stderr io.Writer, credential *syscall.Credential, name string, args ...string) (*child, error) {
-	command := exec.CommandContext(ctx, name, args...)
+func start(ctx context.Context, stderr io.Writer, credential *syscall.Credential, args ...string) (*child, error) {
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Stderr = stderr
 	command.WaitDelay = 10 * time.Second
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: credential, Setpgid: true}

@@ -44,7 +44,8 @@ func begin(t *testing.T, flags ...string) *process {
 	require.NoError(t, err)
 	t.Cleanup(func() { read.Close() })
 
-	p := &process{Cmd: exec.Command(program, append([]string{"command"}, flags...)...), stderr: read, lines: bufio.NewReader(read)}
+	command := exec.Command(program, append([]string{"command"}, flags...)...)
+	p := &process{Cmd: command, stderr: read, lines: bufio.NewReader(read)}
 	p.Stdout, p.Stderr = &p.stdout, write
 	require.NoError(t, p.Start())
 	require.NoError(t, write.Close())
