@@ -14,6 +14,7 @@ import (
 
 // A chart is XML with a panel for each way, and says what comes of it.
 func TestChart(t *testing.T) {
+	manyCalls(t)
 	for args, words := range map[string][]string{
 		"-after 20s -trouble 10s":  {noRetries, three, threeBudget, ownBudget, "% are lost; ", "down for 10 s"},
 		"-after 90s -trouble half": {"half of the capacity for 60 s", "are lost; recovers "},

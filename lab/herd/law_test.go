@@ -20,7 +20,7 @@ func TestLaw(t *testing.T) {
 		{ownBudget, settings{retries: 3, slots: ownRate, budget: sized}.process},
 		{ownOnce, settings{retries: none, slots: ownRate}.process},
 	}
-	for _, one := range (config{seeds: 1}).try(ways, lawPlans()...) {
+	for _, one := range (config{seeds: 1}).try(ways, lawPlans("60s", "half")...) {
 		o := one.outcomes[0]
 		if one.way.name == own || one.way.name == half {
 			require.Zero(t, o.lost(), lawCell(one))
@@ -34,15 +34,15 @@ func TestLaw(t *testing.T) {
 func TestLawCollapse(t *testing.T) {
 	manyCalls(t)
 	ways := []way{{half, settings{retries: noLimit, slots: capacityShare(2)}.process}}
-	for _, one := range (config{seeds: 1}).try(ways, lawPlans()...) {
+	for _, one := range (config{seeds: 1}).try(ways, lawPlans("60s")...) {
 		require.True(t, math.IsInf(one.outcomes[0].recovered(), 1), lawCell(one))
 	}
 }
 
-func lawPlans() (plans []plan) {
+func lawPlans(troubles ...string) (plans []plan) {
 	for _, timeout := range []time.Duration{time.Second, 2 * time.Second} {
 		for _, load := range []float64{0.65, 0.9} {
-			for _, name := range []string{"60s", "half"} {
+			for _, name := range troubles {
 				p := blip(2)
 				p.rate = 60
 				p.load = load
@@ -113,6 +113,7 @@ func TestOwnRate(t *testing.T) {
 
 // Where attempts fail at random, retries help, and slots let them.
 func TestFailing(t *testing.T) {
+	manyCalls(t)
 	all := outcomes(t, "-trouble fail:30% -after 1m")
 	require.Greater(t, all[ownOnce].lostShare(), 20.0)
 	require.Less(t, all[own].lostShare(), 3.0)
@@ -142,6 +143,7 @@ func TestGrow(t *testing.T) {
 
 // Calls that the service holds off keep the slots. With a Retrier of their own, they take them from nobody.
 func TestThrottled(t *testing.T) {
+	manyCalls(t)
 	all := outcomes(t, "-trouble none -throttled 6% -after 1m -only own")
 	require.Greater(t, all[ownBudget].lostShare(), 30.0)
 	require.Zero(t, all[ownApart].lost())
@@ -149,6 +151,7 @@ func TestThrottled(t *testing.T) {
 
 // A batch is done with slots and patience. Without, it brings the service down.
 func TestBatch(t *testing.T) {
+	manyCalls(t)
 	all := outcomes(t, "-shape batch -trouble 60s")
 	require.Greater(t, all[three].lostShare(), 90.0)
 	require.Zero(t, all[halfTwenty].lost())
@@ -166,6 +169,7 @@ func TestDevices(t *testing.T) {
 
 // Two late retries help a tool that is a tenth of the load, and keep the service down if it is three tenths.
 func TestTool(t *testing.T) {
+	manyCalls(t)
 	few := outcomes(t, "-shape tool -trouble 10s@0.1")
 	require.Zero(t, few[twoLate].lost())
 	many := outcomes(t, "-shape tool -trouble 60s@0.3")

@@ -81,8 +81,8 @@ func TestUsage(t *testing.T) {
 // The same seed gives the same figures, although all calls are goroutines.
 func TestSeed(t *testing.T) {
 	for _, args := range []string{
-		"-trouble 10s -after 20s",
-		"-trouble half -after 10s -skew 3 -grow 2 -throttled 5%",
+		"-trouble 10s -after 5s",
+		"-trouble half -after 1s -skew 3 -grow 2 -throttled 5% -only own",
 		"-shape batch -size 100 -trouble 1s -after 20s",
 	} {
 		first := output(t, args+" -seed 7")
