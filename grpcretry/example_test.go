@@ -1,15 +1,65 @@
 package grpcretry_test
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
 	"example.com/backoff"
 	"example.com/backoff/grpcretry"
 )
+
+// A server that is still starting, and a client that asks again.
+func Example() {
+	calls := 0
+	starting := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		calls++
+		if calls < 3 {
+			return nil, status.Error(codes.Unavailable, "starting")
+		}
+		return handle(ctx, req)
+	}
+	server := grpc.NewServer(grpc.UnaryInterceptor(starting))
+	healthpb.RegisterHealthServer(server, health.NewServer())
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	go server.Serve(listener)
+	defer server.Stop()
+
+	conn, err := grpc.NewClient(listener.Addr().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
+			Idempotent:     func(method string) bool { return method == healthpb.Health_Check_FullMethodName },
+			AttemptTimeout: 5 * time.Second,
+			Policy:         func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) },
+			Notify: func(_ context.Context, method string, attempt int, err error, wait time.Duration) {
+				fmt.Println(method, "attempt", attempt, status.Code(err), "- again in", wait)
+			},
+		})))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer conn.Close()
+
+	reply, err := healthpb.NewHealthClient(conn).Check(context.Background(), new(healthpb.HealthCheckRequest))
+	fmt.Println(reply.GetStatus(), err)
+	// Output:
+	// /grpc.health.v1.Health/Check attempt 1 Unavailable - again in 1ms
+	// /grpc.health.v1.Health/Check attempt 2 Unavailable - again in 1ms
+	// SERVING <nil>
+}
 
 // A client that repeats the calls of one method.
 func ExampleUnaryClientInterceptor() {
@@ -22,7 +72,8 @@ func ExampleUnaryClientInterceptor() {
 		grpc.WithChainUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
 			Idempotent:     func(method string) bool { return method == "/orders.v1.Orders/Get" },
 			AttemptTimeout: 2 * time.Second,
-			Slots:          backoff.NewSlots(20),
+			Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s
+			Budget:         new(backoff.Budget),
 		})),
 	)
 	if err != nil {

@@ -1,28 +1,40 @@
 // Package grpcretry is a unary gRPC client interceptor that retries.
 //
 // A call of a method that [Options.Idempotent] names is sent again if its attempt ended with codes.Unavailable, or
-// with codes.DeadlineExceeded, as it does after [Options.AttemptTimeout]. [Options.Retryable] changes that.
+// with codes.DeadlineExceeded, as it does after [Options.AttemptTimeout]. Any other call is sent once. (gRPC itself
+// sends a call again that never left the client.) Streams are not retried.
+//
+// Each code that is retried may come after the server has done the work, even Unavailable: name only methods for
+// which twice is the same as once.
 //
 // Other codes are returned immediately: the request is wrong, or nobody knows whether another attempt would help
 // (Unknown, Internal), or, as with Aborted, more than this call must be repeated. ResourceExhausted may stand for a
-// quota that is used up for the day; let Retryable accept it if the service means "slow down".
-//
-// Each code that is retried may come after the server has done the work, even Unavailable: name only methods for
-// which twice is the same as once. Any other call is sent once, and never cut off; gRPC itself repeats it if it
-// never left the client. Streams are not retried.
+// quota that is used up for the day. If the service means "slow down" by it, let [Options.Retryable] accept it.
 //
 // While a connection is down, gRPC redials it after waits of its own, a second at first. Until it is up again, each
 // attempt fails immediately. With [grpc.WaitForReady] an attempt waits for the connection instead. If a service
 // config has a retry policy, turn it off by [grpc.WithDisableRetry], so that only one layer retries.
+//
+// # Install
+//
+// This package is a module of its own, which go.mod must name beside the library's. It requires Go 1.26, as gRPC
+// does. With the repository cloned into a folder backoff beside your module, import the package, and run in your
+// module:
+//
+//	go mod edit -require=example.com/backoff@v1.0.0 -replace=example.com/backoff=../backoff
+//	go mod edit -require=example.com/backoff/grpcretry@v1.0.0 -replace=example.com/backoff/grpcretry=../backoff/grpcretry
+//	go mod tidy
+//
+// The last line raises an older go line in your go.mod to 1.26.0, and adds gRPC.
 package grpcretry
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -34,51 +46,45 @@ import (
 	"example.com/backoff"
 )
 
-// Defaults for the fields of [Options].
-const (
-	defaultAttemptTimeout = 30 * time.Second
-	defaultMaxRetryAfter  = time.Minute
-)
-
-// Options are the settings of an interceptor. The fields that a [backoff.Retrier] also has mean the same here. Their
-// functions must be safe for concurrent use.
+// Options are the settings of an interceptor. The fields that a [backoff.Retrier] also has mean the same here. The
+// zero value sends each call once.
+//
+// Options are safe for concurrent use if their functions are.
 type Options struct {
 	// Idempotent reports whether a method, such as "/grpc.health.v1.Health/Check", may be repeated.
 	// Nil means that none may.
 	Idempotent func(method string) bool
 
-	// AttemptTimeout limits each attempt of a call that may be repeated. Zero means 30 s, a negative value
-	// no limit. The deadline of the call's context limits all of them together, waits included.
+	// AttemptTimeout limits each attempt, also of a call that is sent once. A negative value means no limit.
+	// Zero means 30 s; but without Slots, a call that is sent once has no limit then. The deadline of the
+	// call's context limits all attempts together, waits included.
 	AttemptTimeout time.Duration
 
 	// Slots limits the calls in progress, those that are sent once too. Nil means no limit. A call that gets
-	// no slot in time ends with codes.ResourceExhausted and matches [backoff.ErrNoSlot]. In time means that its
-	// deadline leaves it the whole AttemptTimeout, also if it is sent once.
+	// no slot in time is not sent; see [backoff.Slots.Acquire].
 	Slots *backoff.Slots
 
-	// MaxRetries limits the retries of a call. A negative value means none. Zero means 4, or as many as
-	// the policy allows if Policy returns one.
+	// MaxRetries limits the retries of a call. Zero means 3, whatever Policy is, and a negative value none.
 	MaxRetries int
 
-	// MaxRetryAfter is the longest wait that a server may ask for. If it asks for more, its status is
-	// returned immediately. Zero means one minute; with a negative value, each status that asks for a
-	// wait is returned.
+	// MaxRetryAfter is the longest wait that a server may ask for. If it asks for more, the call ends. Zero
+	// means one minute. With a negative value, each status that asks for a wait ends the call.
 	MaxRetryAfter time.Duration
 
-	// Policy returns a new policy for each call. Nil, or a Policy that returns nil, means full jitter within
-	// a minute. A wait that the server asks for counts against its MaxElapsedTime.
+	// Policy returns a new policy for each call, which says how long to wait. Nil, or a Policy that returns
+	// nil, means the waits of [backoff.NewExponentialBackOff].
 	Policy func() backoff.BackOff
 
 	// Retryable reports whether to try again after err, which has a status. Nil means the function
-	// [Retryable], which it can call.
+	// [Retryable], which it can call. It is not called for a call that is sent once, nor if the call's context
+	// has ended the attempt.
 	Retryable func(err error) bool
 
-	// Budget pays for the retries. Share it with other clients of the same service. If the policy has the
-	// same budget already, a retry is paid for once. Nil means a zero Budget of the interceptor's own or,
-	// with Slots, no budget.
+	// Budget pays for the retries. Share it with other clients of the same service. Nil means a zero Budget of
+	// the interceptor's own or, with Slots, no budget.
 	//
 	// A fresh budget pays for five retries, whoever makes them. Then it refuses retries, until calls
-	// succeed again. If MaxRetries is ten, the default budget ends them after five.
+	// succeed again.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which
@@ -98,22 +104,38 @@ type Options struct {
 // Call options apply to each attempt: what [grpc.Header] and [grpc.Trailer] fill in is the last attempt's, and a
 // function given by [grpc.OnFinish] runs once for each of them. Options.Done runs once for each call.
 //
-// If it gives up, the call returns the last attempt's status, unchanged. If the budget refused a retry, or a
-// wait would outlast the call's deadline, the error has the status's code and details, and matches
-// [backoff.ErrBudgetExhausted] or [context.DeadlineExceeded] as well; no such wait starts, not even the first. If
-// the call's context has ended, its code is Canceled or DeadlineExceeded, and it matches the last attempt's status
-// too.
+// The error of a call has the code that this table says, and by errors.Is it matches what the table says:
+//
+//	the call ended because                  code              matches
+//	its status is not retried               its own           it is the status itself
+//	no retries are left, or the server      the last one's    backoff.ErrRetriesExhausted, the last status
+//	asked for more than MaxRetryAfter
+//	the budget is empty                     the last one's    backoff.ErrBudgetExhausted, the last status
+//	the deadline leaves no time for the     the last one's    context.DeadlineExceeded, the last status
+//	wait before another attempt
+//	its context has ended                   Canceled or       ctx.Err(), context.Cause(ctx), the last status,
+//	                                        DeadlineExceeded  and the one before if ctx ended the last attempt
+//	no slot was free in time                ResourceExhausted backoff.ErrNoSlot
+//
+// With the last one's code it also has its details. The interceptor is safe for concurrent use.
 func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
+	if o.Retryable == nil {
+		o.Retryable = Retryable
+	}
 	if o.Budget == nil && o.Slots == nil {
 		o.Budget = new(backoff.Budget)
 	}
-	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		c := &call{options: &o, ctx: ctx, method: method}
-		c.send = func(ctx context.Context, opts ...grpc.CallOption) error {
-			return invoke(ctx, method, req, reply, cc, opts...)
-		}
 
-		err := c.run(o.Idempotent != nil && o.Idempotent(method), opts)
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		c := &call{ctx: ctx, retrier: o.retrier(method), retryable: o.Retryable}
+		err := c.retrier.Do(ctx, func(ctx context.Context) error {
+			forget(opts)
+			var trailer metadata.MD
+			err := invoke(ctx, method, req, reply, cc, append(slices.Clip(opts), grpc.Trailer(&trailer))...)
+			return c.attempted(err, trailer)
+		})
+
+		err = c.result(err)
 		if o.Done != nil {
 			o.Done(ctx, method, c.attempts, err)
 		}
@@ -122,51 +144,67 @@ func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 }
 
 // Retryable is the rule that decides whether a call that may be repeated is sent again after an attempt that ended
-// with err: codes.Unavailable and codes.DeadlineExceeded are.
+// with err: if its code is codes.DeadlineExceeded, or codes.Unavailable unless the server's name has no address or
+// its certificate is invalid.
 func Retryable(err error) bool {
-	code := status.Code(err)
-	return code == codes.Unavailable || code == codes.DeadlineExceeded
+	s := status.Convert(err)
+	switch s.Code() {
+	case codes.DeadlineExceeded:
+		return true
+	case codes.Unavailable:
+		return !misconfigured(s.Message())
+	}
+	return false
+}
+
+// misconfigured reports whether the text of a status is gRPC's for a name without an address, or for an invalid
+// certificate. The text is all that gRPC leaves of such an error.
+func misconfigured(text string) bool {
+	const (
+		failed    = `connection error: desc = "transport: `
+		dial      = failed + "Error while dialing: "
+		handshake = failed + "authentication handshake failed: "
+	)
+	switch text {
+	case "name resolver error: produced zero addresses", "no children to pick from": // of pick_first, round_robin
+		return true
+	}
+	unknown := strings.HasPrefix(text, dial) && strings.HasSuffix(text, `: no such host"`)
+	return unknown || strings.HasPrefix(text, handshake+"tls: failed to verify certificate: ")
+}
+
+// retrier returns what makes a call of a method.
+func (o *Options) retrier(method string) backoff.Retrier {
+	r := backoff.Retrier{
+		AttemptTimeout: o.AttemptTimeout,
+		Slots:          o.Slots,
+		MaxRetries:     o.MaxRetries,
+		MaxRetryAfter:  o.MaxRetryAfter,
+		Policy:         o.Policy,
+		Budget:         o.Budget,
+	}
+	if o.Notify != nil {
+		r.Notify = func(ctx context.Context, attempt int, err error, wait time.Duration) {
+			o.Notify(ctx, method, attempt, err, wait)
+		}
+	}
+
+	if o.Idempotent == nil || !o.Idempotent(method) {
+		r.MaxRetries = -1
+		if r.AttemptTimeout == 0 && r.Slots == nil {
+			r.AttemptTimeout = -1
+		}
+	}
+	return r
 }
 
 // A call is all attempts of one call.
 type call struct {
-	options  *Options
-	ctx      context.Context
-	method   string
-	send     func(ctx context.Context, opts ...grpc.CallOption) error // makes an attempt
-	attempts int
-	last     error // of the last attempt
-}
-
-// run sends a call, and again as often as that may help if it is idempotent.
-func (c *call) run(idempotent bool, opts []grpc.CallOption) error {
-	retrier := backoff.Retrier{
-		AttemptTimeout: cmp.Or(c.options.AttemptTimeout, defaultAttemptTimeout),
-		Slots:          c.options.Slots,
-		MaxRetries:     c.options.MaxRetries,
-		MaxRetryAfter:  c.options.MaxRetryAfter,
-		Policy:         c.options.Policy,
-		Budget:         c.options.Budget,
-		Notify: func(ctx context.Context, attempt int, err error, wait time.Duration) {
-			if c.options.Notify != nil {
-				c.options.Notify(ctx, c.method, attempt, err, wait)
-			}
-		},
-	}
-	if !idempotent {
-		retrier.MaxRetries = -1
-	}
-	err := retrier.Do(c.ctx, func(ctx context.Context) error {
-		if !idempotent && c.options.AttemptTimeout == 0 {
-			ctx = c.ctx // by default it is not cut off, since it would not be sent again
-		}
-		c.attempts++
-		forget(opts)
-		var trailer metadata.MD
-		c.last = c.send(ctx, append(slices.Clip(opts), grpc.Trailer(&trailer))...)
-		return c.options.check(c.last, trailer.Get("grpc-retry-pushback-ms"))
-	})
-	return c.result(err)
+	ctx       context.Context
+	retrier   backoff.Retrier
+	retryable func(err error) bool
+	attempts  int
+	last      error // of the last attempt
 }
 
 // forget clears what an earlier attempt has filled in: an attempt without a stream fills in nothing.
@@ -181,65 +219,78 @@ func forget(opts []grpc.CallOption) {
 	}
 }
 
-// check marks err as permanent, or with the wait that the server asks for.
-func (o *Options) check(err error, pushback []string) error {
-	if err == nil {
+// attempted is told how an attempt ended, and returns what the Retrier must know of that: whether err is final, and
+// which wait the server asks for.
+func (c *call) attempted(err error, trailer metadata.MD) error {
+	c.attempts++
+	c.last = err
+	switch {
+	case err == nil:
 		return nil
-	}
-	retryable := Retryable
-	if o.Retryable != nil {
-		retryable = o.Retryable
-	}
-	if !retryable(err) {
+	case c.ctx.Err() != nil && isContextCode(status.Code(err)):
+		return err // ctx has ended the attempt: the Retrier says so, and what the attempt before said
+	case c.retrier.MaxRetries < 0 || !c.retryable(err):
 		return backoff.Permanent(err)
 	}
 
-	var wait time.Duration
-	for _, detail := range status.Convert(err).Details() {
-		if info, ok := detail.(*errdetails.RetryInfo); ok {
-			wait = max(wait, info.GetRetryDelay().AsDuration())
-		}
-	}
-	if len(pushback) > 0 {
-		ms, invalid := strconv.ParseInt(pushback[0], 10, 64)
-		if invalid != nil || ms < 0 || len(pushback) > 1 {
-			return backoff.Permanent(err)
-		}
-		wait = max(wait, time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond)))*time.Millisecond)
-	}
-	if wait > max(0, cmp.Or(o.MaxRetryAfter, defaultMaxRetryAfter)) {
+	wait, ok := serverWait(err, trailer.Get("grpc-retry-pushback-ms"))
+	if !ok {
 		return backoff.Permanent(err)
 	}
 	return backoff.RetryAfter(err, wait)
 }
 
-// result returns what the call returns if its loop ended with err.
-func (c *call) result(err error) error {
-	if asked, ok := err.(*backoff.RetryAfterError); ok {
-		err = asked.Err
+func isContextCode(code codes.Code) bool {
+	return code == codes.Canceled || code == codes.DeadlineExceeded
+}
+
+// serverWait returns the longest wait that the server asks for, and false if the call must not be repeated.
+func serverWait(err error, pushback []string) (wait time.Duration, ok bool) {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.RetryInfo); ok {
+			wait = max(wait, info.GetRetryDelay().AsDuration())
+		}
 	}
+	if len(pushback) == 0 {
+		return wait, true
+	}
+
+	ms, invalid := strconv.ParseInt(pushback[0], 10, 64)
+	if invalid != nil || ms < 0 || len(pushback) > 1 {
+		return 0, false
+	}
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	return max(wait, time.Duration(min(ms, most))*time.Millisecond), true
+}
+
+// result returns what the call returns if the Retrier has ended it with err. In most errors gRPC finds the last
+// attempt's status. It finds none if there was no attempt, nor in an error that stands for the context's.
+func (c *call) result(err error) error {
 	ended := c.ctx.Err()
-	s := status.Convert(c.last).Proto()
 	switch {
 	case err == nil:
 		return nil
 	case ended != nil && errors.Is(err, ended):
-		s = status.FromContextError(ended).Proto()
-	case c.attempts == 0: // no slot
-		s = status.New(codes.ResourceExhausted, "").Proto()
-	case !errors.Is(err, context.DeadlineExceeded): // what is left is a wait of the server's that was refused
-		return err
+		return withStatus(err, status.FromContextError(ended))
+	case c.attempts == 0:
+		return withStatus(err, status.New(codes.ResourceExhausted, "no slot"))
+	case errors.Is(err, context.DeadlineExceeded):
+		return withStatus(err, status.Convert(c.last))
 	}
-	s.Message = err.Error()
-	return &statusError{err, status.FromProto(s)}
+	return err
 }
 
-// statusError gives an error a status.
+// withStatus returns err with the code and the details of s.
+func withStatus(err error, s *status.Status) error {
+	p := s.Proto()
+	p.Message = err.Error()
+	return &statusError{err, status.FromProto(p)}
+}
+
 type statusError struct {
 	error
 	status *status.Status
 }
 
-func (e *statusError) Unwrap() error { return e.error }
-
+func (e *statusError) Unwrap() error              { return e.error }
 func (e *statusError) GRPCStatus() *status.Status { return e.status }

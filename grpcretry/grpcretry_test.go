@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,128 +16,118 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
-	grpcbackoff "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"example.com/backoff"
 	"example.com/backoff/grpcretry"
 )
 
-func Example() {
-	calls := 0
-	server := grpc.NewServer(grpc.UnaryInterceptor(
-		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			if calls++; calls < 3 {
-				return nil, status.Error(codes.Unavailable, "starting")
-			}
-			return handle(ctx, req)
-		}))
-	healthpb.RegisterHealthServer(server, health.NewServer())
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	go server.Serve(listener)
-	defer server.Stop()
-
-	conn, err := grpc.NewClient(listener.Addr().String(),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
-			Idempotent:     func(method string) bool { return method == healthpb.Health_Check_FullMethodName },
-			AttemptTimeout: 5 * time.Second,
-			Policy: func() backoff.BackOff {
-				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
-			},
-			Notify: func(_ context.Context, method string, attempt int, err error, wait time.Duration) {
-				fmt.Println(method, "attempt", attempt, status.Code(err), "- again in", wait)
-			},
-		})))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer conn.Close()
-	reply, err := healthpb.NewHealthClient(conn).Check(context.Background(), new(healthpb.HealthCheckRequest))
-	fmt.Println(reply.GetStatus(), err)
-	// Output:
-	// /grpc.health.v1.Health/Check attempt 1 Unavailable - again in 1ms
-	// /grpc.health.v1.Health/Check attempt 2 Unavailable - again in 1ms
-	// SERVING <nil>
-}
-
-// script is gRPC's health service. It answers the n-th call, counted from 1, with answer(n), and
-// with SERVING if that is nil.
-type script struct {
+// A service is gRPC's health service in memory. It answers the n-th call, counted from 1, with answer(n), and with
+// SERVING if that is nil.
+type service struct {
 	healthpb.UnimplementedHealthServer
-	calls  atomic.Int32
-	answer func(n int, ctx context.Context) error
+	answer   func(n int, ctx context.Context) error
+	calls    atomic.Int32
+	server   *grpc.Server
+	listener atomic.Pointer[bufconn.Listener]
 }
 
-func (s *script) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+func (s *service) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
 	if err := s.answer(int(s.calls.Add(1)), ctx); err != nil {
 		return nil, err
 	}
 	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
 }
 
-// start serves s on a loopback address.
-func (s *script) start(address string) (actual string, stop func(), err error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return "", nil, err
-	}
-	server := grpc.NewServer()
-	healthpb.RegisterHealthServer(server, s)
-	go server.Serve(listener)
-	return listener.Addr().String(), server.Stop, nil
+func (s *service) start() {
+	listener := bufconn.Listen(1 << 20)
+	s.listener.Store(listener)
+	s.server = grpc.NewServer()
+	healthpb.RegisterHealthServer(s.server, s)
+	go s.server.Serve(listener)
 }
 
-func threeRetries() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3) }
-
-func idempotent(string) bool { return true }
-
-func dial(t *testing.T, address string, o grpcretry.Options) healthpb.HealthClient {
+// dial starts s and returns a client of it. A nil o.Idempotent stands for all methods.
+func (s *service) dial(t *testing.T, o grpcretry.Options) healthpb.HealthClient {
 	t.Helper()
-	conn, err := grpc.NewClient(address,
+	s.start()
+	t.Cleanup(func() { s.server.Stop() })
+	return dial(t, "passthrough:///memory", o, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		return s.listener.Load().DialContext(ctx)
+	}))
+}
+
+func dial(t *testing.T, target string, o grpcretry.Options, options ...grpc.DialOption) healthpb.HealthClient {
+	t.Helper()
+	if o.Idempotent == nil {
+		o.Idempotent = func(string) bool { return true }
+	}
+	conn, err := grpc.NewClient(target, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           grpcbackoff.Config{BaseDelay: time.Millisecond, Multiplier: 1, MaxDelay: time.Millisecond},
-			MinConnectTimeout: 10 * time.Second,
-		}),
-		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(o)))
+		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(o)),
+	}, options...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return healthpb.NewHealthClient(conn)
 }
 
-// dial starts s and returns a client of it.
-func (s *script) dial(t *testing.T, o grpcretry.Options) healthpb.HealthClient {
-	t.Helper()
-	address, stop, err := s.start("127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(stop)
-	return dial(t, address, o)
+func check(ctx context.Context, client healthpb.HealthClient, options ...grpc.CallOption) error {
+	_, err := client.Check(ctx, new(healthpb.HealthCheckRequest), options...)
+	return err
 }
 
-// check calls a server on a loopback port that answers as answer says, and returns how often that
-// was called, and the error. If o does not say otherwise, there are three retries without waits.
-func check(t *testing.T, ctx context.Context, o grpcretry.Options, answer func(n int, ctx context.Context) error) (int, error) {
-	t.Helper()
-	o.Idempotent = idempotent
-	if o.Policy == nil {
-		o.Policy = threeRetries
-	}
-	server := &script{answer: answer}
-	_, err := server.dial(t, o).Check(ctx, new(healthpb.HealthCheckRequest))
-	return int(server.calls.Load()), err
+// An outcome is what came of a call.
+type outcome struct {
+	err      error
+	attempts int             // as Done is told
+	served   int             // calls that the service saw
+	waits    []time.Duration // as Notify is told
+	elapsed  time.Duration
 }
+
+// call calls a service that answers as answer says, in a synctest bubble.
+func call(t *testing.T, ctx context.Context, o grpcretry.Options, answer func(n int, ctx context.Context) error) outcome {
+	t.Helper()
+	got := outcome{attempts: -1}
+	var told error
+	o.Notify = func(_ context.Context, _ string, _ int, _ error, wait time.Duration) {
+		got.waits = append(got.waits, wait)
+	}
+	o.Done = func(_ context.Context, method string, n int, err error) {
+		require.Equal(t, healthpb.Health_Check_FullMethodName, method)
+		got.attempts = n
+		told = err
+	}
+	s := &service{answer: answer}
+	client := s.dial(t, o)
+
+	start := time.Now()
+	got.err = check(ctx, client)
+	got.elapsed = time.Since(start)
+	got.served = int(s.calls.Load())
+	require.Equal(t, got.err, told, "what Done is told")
+	return got
+}
+
+// bubble runs f in a synctest bubble, as a test of its own.
+func bubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+var (
+	errBusy = status.Error(codes.Unavailable, "busy")
+	errGone = status.Error(codes.NotFound, "gone")
+)
 
 func always(err error) func(int, context.Context) error {
 	return func(int, context.Context) error { return err }
@@ -146,64 +138,53 @@ func hang(_ int, ctx context.Context) error {
 	return ctx.Err()
 }
 
-func retryInfo(t *testing.T, delay time.Duration) error {
-	t.Helper()
+// busyThenHang is an answer that hangs from the n-th attempt on.
+func busyThenHang(hangs int) func(int, context.Context) error {
+	return func(n int, ctx context.Context) error {
+		if n < hangs {
+			return errBusy
+		}
+		return hang(n, ctx)
+	}
+}
+
+func every(wait time.Duration) func() backoff.BackOff {
+	return func() backoff.BackOff { return backoff.NewConstantBackOff(wait) }
+}
+
+func never(string) bool { return false }
+
+func retryInfo(delay time.Duration) error {
 	s, err := status.New(codes.Unavailable, "busy").WithDetails(
-		&errdetails.ErrorInfo{Reason: "BUSY"}, &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
-	require.NoError(t, err)
+		&errdetails.ErrorInfo{Reason: "BUSY"},
+		&errdetails.RetryInfo{RetryDelay: durationpb.New(delay)},
+	)
+	if err != nil {
+		panic(err)
+	}
 	return s.Err()
 }
 
 func TestCodes(t *testing.T) {
-	slowDown := grpcretry.Options{Retryable: func(err error) bool {
+	slowDown := func(err error) bool {
 		return status.Code(err) == codes.ResourceExhausted || grpcretry.Retryable(err)
-	}}
-	for name, o := range map[string]grpcretry.Options{"default": {}, "slow down": slowDown} {
+	}
+	for name, retryable := range map[string]func(error) bool{"default": nil, "slow down": slowDown} {
 		for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
-			want := 1
-			if code == codes.Unavailable || code == codes.DeadlineExceeded || code == codes.ResourceExhausted && o.Retryable != nil {
-				want = 4
-			}
-			calls, err := check(t, t.Context(), o, always(status.Error(code, "no")))
-			require.Equal(t, want, calls, "%s: %v", name, code)
-			require.Equal(t, code, status.Code(err))
+			bubble(t, fmt.Sprintf("%s, %v", name, code), func(t *testing.T) {
+				want := 1
+				if code == codes.Unavailable || code == codes.DeadlineExceeded || code == codes.ResourceExhausted && retryable != nil {
+					want = 4
+				}
+				o := grpcretry.Options{Retryable: retryable, Policy: every(0)}
+				got := call(t, t.Context(), o, always(status.Error(code, "no")))
+				require.Equal(t, want, got.served)
+				require.Equal(t, want, got.attempts)
+				require.Equal(t, code, status.Code(got.err))
+			})
 		}
 	}
-	calls, err := check(t, t.Context(), grpcretry.Options{}, func(n int, _ context.Context) error {
-		if n < 3 {
-			return status.Error(codes.Unavailable, "no")
-		}
-		return nil
-	})
-	require.NoError(t, err)
-	require.Equal(t, 3, calls)
 }
-
-// A context that ends with the last attempt does not change that attempt's status.
-func TestLateCancel(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	want := status.Error(codes.Internal, "no")
-	call := grpcretry.UnaryClientInterceptor(grpcretry.Options{Idempotent: idempotent})
-	err := call(ctx, "/service/method", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
-		cancel()
-		return want
-	})
-	require.Equal(t, want, err)
-}
-
-// An error is no success, whatever its status says.
-func TestErrorWithoutCode(t *testing.T) {
-	fails := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
-		return errWithoutCode{}
-	}
-	call := grpcretry.UnaryClientInterceptor(grpcretry.Options{Idempotent: idempotent})
-	require.Equal(t, errWithoutCode{}, call(t.Context(), "/service/method", nil, nil, nil, fails))
-}
-
-type errWithoutCode struct{}
-
-func (errWithoutCode) Error() string              { return "failed" }
-func (errWithoutCode) GRPCStatus() *status.Status { return status.New(codes.OK, "") }
 
 // Only the methods that are named are repeated: none, if none is.
 func TestIdempotent(t *testing.T) {
@@ -213,361 +194,508 @@ func TestIdempotent(t *testing.T) {
 	}{
 		{nil, 1},
 		{func(m string) bool { return m == "/other.Service/Method" }, 1},
-		{func(m string) bool { return m == "/grpc.health.v1.Health/Check" }, 4},
+		{func(m string) bool { return m == "/service/method" }, 4},
 	} {
-		server := &script{answer: always(status.Error(codes.Unavailable, "no"))}
-		_, err := server.dial(t, grpcretry.Options{Policy: threeRetries, Idempotent: test.idempotent}).
-			Check(t.Context(), new(healthpb.HealthCheckRequest))
+		attempts := 0
+		invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+			attempts++
+			return errBusy
+		}
+		interceptor := grpcretry.UnaryClientInterceptor(grpcretry.Options{Idempotent: test.idempotent, Policy: every(0)})
+		err := interceptor(t.Context(), "/service/method", nil, nil, nil, invoke)
 		require.Equal(t, codes.Unavailable, status.Code(err))
-		require.EqualValues(t, test.want, server.calls.Load())
+		require.Equal(t, test.want, attempts)
 	}
 }
 
-func TestRetryInfo(t *testing.T) {
-	for _, test := range []struct{ asked, want time.Duration }{
-		{40 * time.Second, 40 * time.Second},
-		{time.Minute, time.Minute},
-		{0, 0},
-		{-time.Second, 0},
-	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		var waits []time.Duration
-		calls, err := check(t, ctx, grpcretry.Options{Notify: func(_ context.Context, _ string, _ int, _ error, wait time.Duration) {
-			waits = append(waits, wait)
-			cancel() // the wait is seen, and need not be waited for
-		}}, always(retryInfo(t, test.asked)))
-		require.Equal(t, []time.Duration{test.want}, waits)
-		require.Equal(t, 1, calls)
-		require.Equal(t, codes.Canceled, status.Code(err))
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorContains(t, err, "busy")
-	}
-}
-
-// The trailer that gRPC's own retry heeds: a wait, or that the call must not be repeated.
-func TestPushback(t *testing.T) {
+// Zero is three retries with the Retrier's waits, whatever Policy is.
+func TestMaxRetries(t *testing.T) {
 	for _, test := range []struct {
-		pushback []string
-		info     time.Duration // in the status's details
-		want     time.Duration // of the wait; negative if there is none
+		options grpcretry.Options
+		want    int // attempts
 	}{
-		{[]string{"40000"}, 0, 40 * time.Second},
-		{[]string{"60000"}, 0, time.Minute},
-		{[]string{"0"}, 0, 0},
-		{[]string{"40000"}, 50 * time.Second, 50 * time.Second},
-		{[]string{"50000"}, 40 * time.Second, 50 * time.Second},
-		{[]string{"60001"}, 0, -1}, // more than MaxRetryAfter
-		{[]string{"9223372036854775807"}, 0, -1},
-		{[]string{"9223372036854775808"}, 0, -1},
-		{[]string{"-1"}, time.Second, -1},
-		{[]string{"soon"}, 0, -1},
-		{[]string{""}, 0, -1},
-		{[]string{"1", "1"}, 0, -1},
+		{grpcretry.Options{}, 4},
+		{grpcretry.Options{Policy: func() backoff.BackOff { return nil }}, 4},
+		{grpcretry.Options{Policy: every(0)}, 4},
+		{grpcretry.Options{MaxRetries: 2}, 3},
+		{grpcretry.Options{MaxRetries: -1}, 1},
+		{grpcretry.Options{MaxRetries: math.MaxInt, Policy: func() backoff.BackOff {
+			return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 4)
+		}}, 5},
 	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		wait := time.Duration(-1)
-		calls, err := check(t, ctx, grpcretry.Options{Notify: func(_ context.Context, _ string, _ int, _ error, d time.Duration) {
-			wait = d
-			cancel() // the wait is seen, and need not be waited for
-		}}, func(_ int, ctx context.Context) error {
-			grpc.SetTrailer(ctx, metadata.MD{"grpc-retry-pushback-ms": test.pushback})
-			return retryInfo(t, test.info)
-		})
-		require.Equal(t, test.want, wait, test.pushback)
-		require.Equal(t, 1, calls)
-		if test.want < 0 {
-			require.EqualError(t, err, "rpc error: code = Unavailable desc = busy")
-		}
-		cancel()
-	}
-
-	// It says nothing of the next attempt, nor of a code that is not retried.
-	for code, want := range map[codes.Code]int{codes.Unavailable: 4, codes.Aborted: 1} {
-		calls, err := check(t, t.Context(), grpcretry.Options{}, func(n int, ctx context.Context) error {
-			if n == 1 {
-				grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "1"))
+		bubble(t, "", func(t *testing.T) {
+			got := call(t, t.Context(), test.options, always(errBusy))
+			require.Equal(t, test.want, got.attempts)
+			if test.options.Policy != nil && test.options.Policy() != nil {
+				return
 			}
-			return status.Error(code, "no")
+			for i, wait := range got.waits {
+				interval := float64(backoff.DefaultInitialInterval) * math.Pow(backoff.DefaultMultiplier, float64(i))
+				require.InDelta(t, interval, wait, interval/2, "wait %d", i)
+			}
 		})
-		require.Equal(t, want, calls)
-		require.Equal(t, code, status.Code(err))
 	}
 }
 
-// A caller's own call options hold what the last attempt brought.
-func TestCallOptions(t *testing.T) {
-	server := &script{answer: func(n int, ctx context.Context) error {
-		grpc.SetTrailer(ctx, metadata.Pairs("attempt", fmt.Sprint(n)))
-		if n < 3 {
-			return status.Error(codes.Unavailable, "no")
-		}
-		return nil
-	}}
-	client := server.dial(t, grpcretry.Options{Idempotent: idempotent, Policy: threeRetries})
-	var trailer metadata.MD
-	_, err := client.Check(t.Context(), new(healthpb.HealthCheckRequest), grpc.Trailer(&trailer))
-	require.NoError(t, err)
-	require.Equal(t, []string{"3"}, trailer.Get("attempt"))
+// The longest wait counts that the status or the trailer asks for. The trailer can also say that the call must not
+// be repeated.
+func TestServerWaits(t *testing.T) {
+	const none = -1
+	for _, test := range []struct {
+		info     time.Duration // in the status's details
+		pushback []string
+		want     time.Duration
+	}{
+		{40 * time.Second, nil, 40 * time.Second},
+		{time.Minute, nil, time.Minute},
+		{0, nil, 0},
+		{-time.Second, nil, 0},
+		{0, []string{"40000"}, 40 * time.Second},
+		{0, []string{"60000"}, time.Minute},
+		{0, []string{"0"}, 0},
+		{50 * time.Second, []string{"40000"}, 50 * time.Second},
+		{40 * time.Second, []string{"50000"}, 50 * time.Second},
+		{time.Second, []string{"-1"}, none},
+		{0, []string{"soon"}, none},
+		{0, []string{""}, none},
+		{0, []string{"1", "1"}, none},
+		{0, []string{"9223372036854775808"}, none}, // no int64
+	} {
+		bubble(t, fmt.Sprint(test.info, test.pushback), func(t *testing.T) {
+			got := call(t, t.Context(), grpcretry.Options{Policy: every(0)}, func(n int, ctx context.Context) error {
+				if n > 1 {
+					return nil
+				}
+				grpc.SetTrailer(ctx, metadata.MD{"grpc-retry-pushback-ms": test.pushback})
+				return retryInfo(test.info)
+			})
+			if test.want == none {
+				require.ErrorIs(t, got.err, retryInfo(test.info))
+				require.EqualError(t, got.err, "rpc error: code = Unavailable desc = busy")
+				require.Empty(t, got.waits)
+				return
+			}
+			require.NoError(t, got.err)
+			require.Equal(t, []time.Duration{test.want}, got.waits)
+			require.Equal(t, test.want, got.elapsed)
+		})
+	}
 }
 
-// When the policy stops, the caller gets the server's last status as it was.
-func TestLastStatus(t *testing.T) {
-	calls, err := check(t, t.Context(), grpcretry.Options{}, always(retryInfo(t, time.Millisecond)))
-	require.Equal(t, 4, calls)
-	s, ok := status.FromError(err)
-	require.True(t, ok)
-	require.Equal(t, "busy", s.Message())
-	require.Len(t, s.Details(), 2)
-	require.EqualError(t, err, "rpc error: code = Unavailable desc = busy")
-}
-
-// A server cannot make the client wait longer than MaxRetryAfter, whatever the policy is.
+// A server cannot make the client wait for longer than MaxRetryAfter.
 func TestMaxRetryAfter(t *testing.T) {
-	for _, asked := range []time.Duration{61 * time.Second, 1e6 * time.Hour, math.MaxInt64} {
-		calls, err := check(t, t.Context(), grpcretry.Options{}, always(retryInfo(t, asked)))
-		require.Equal(t, 1, calls)
-		require.EqualError(t, err, "rpc error: code = Unavailable desc = busy")
-		require.Len(t, status.Convert(err).Details(), 2)
+	for _, test := range []struct {
+		limit, asked time.Duration
+		refused      bool
+	}{
+		{0, time.Minute, false},
+		{0, time.Minute + time.Millisecond, true},
+		{0, math.MaxInt64, true},
+		{time.Second, time.Second, false},
+		{time.Second, time.Second + 1, true},
+		{-1, 1, true},
+		{-1, 0, false},
+	} {
+		bubble(t, fmt.Sprint(test.limit, test.asked), func(t *testing.T) {
+			o := grpcretry.Options{MaxRetryAfter: test.limit, Policy: every(0)}
+			got := call(t, t.Context(), o, always(retryInfo(test.asked)))
+			require.ErrorIs(t, got.err, backoff.ErrRetriesExhausted)
+			if !test.refused {
+				require.Equal(t, 4, got.attempts)
+				return
+			}
+			require.Equal(t, 1, got.attempts)
+			var asked *backoff.RetryAfterError
+			require.ErrorAs(t, got.err, &asked)
+			require.Equal(t, test.asked, asked.Duration)
+		})
 	}
-	calls, err := check(t, t.Context(), grpcretry.Options{MaxRetryAfter: time.Millisecond}, always(retryInfo(t, 2*time.Millisecond)))
-	require.Equal(t, 1, calls)
-	require.Equal(t, codes.Unavailable, status.Code(err))
-	calls, _ = check(t, t.Context(), grpcretry.Options{MaxRetryAfter: time.Millisecond}, always(retryInfo(t, time.Millisecond)))
-	require.Equal(t, 4, calls)
 
-	none := grpcretry.Options{MaxRetryAfter: -1}
-	calls, _ = check(t, t.Context(), none, always(retryInfo(t, time.Millisecond)))
-	require.Equal(t, 1, calls)
-	calls, _ = check(t, t.Context(), none, always(status.Error(codes.Unavailable, "busy")))
-	require.Equal(t, 4, calls)
-}
-
-// If the server asks for a wait past the call's deadline, there is no use in waiting.
-func TestDeadlineRefusal(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	calls, err := check(t, ctx, grpcretry.Options{}, always(retryInfo(t, time.Minute)))
-	require.NoError(t, ctx.Err())
-	require.Equal(t, 1, calls)
-	require.Equal(t, codes.Unavailable, status.Code(err))
-	require.Len(t, status.Convert(err).Details(), 2)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-}
-
-func TestAttemptTimeout(t *testing.T) {
-	o := grpcretry.Options{AttemptTimeout: 100 * time.Millisecond, Policy: func() backoff.BackOff {
-		return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 20) // for a machine too slow for the timeout
-	}}
-	calls, err := check(t, t.Context(), o, func(n int, ctx context.Context) error {
-		if n < 3 {
-			return hang(n, ctx)
-		}
-		return nil
+	bubble(t, "a pushback that no Duration can hold", func(t *testing.T) {
+		got := call(t, t.Context(), grpcretry.Options{}, func(_ int, ctx context.Context) error {
+			grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "9223372036854775807"))
+			return errBusy
+		})
+		require.ErrorIs(t, got.err, backoff.ErrRetriesExhausted)
+		require.Equal(t, 1, got.attempts)
 	})
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, calls, 3)
-
-	o.AttemptTimeout, o.Policy = time.Millisecond, threeRetries
-	_, err = check(t, t.Context(), o, hang)
-	require.Equal(t, codes.DeadlineExceeded, status.Code(err))
-	require.NotErrorIs(t, err, context.DeadlineExceeded, "the call's own context had none")
 }
 
-// The call's deadline ends it, whatever attempts may take.
-func TestCallDeadline(t *testing.T) {
-	for _, timeout := range []time.Duration{-1, 0, time.Hour} {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_, err := check(t, ctx, grpcretry.Options{AttemptTimeout: timeout}, hang)
-		require.Equal(t, codes.DeadlineExceeded, status.Code(err))
-		<-ctx.Done()
-		cancel()
+// AttemptTimeout that is set limits every attempt. By default, a call that is sent once and needs no slot has none.
+func TestAttemptTimeout(t *testing.T) {
+	slots := backoff.NewSlots(1)
+	for _, test := range []struct {
+		name    string
+		options grpcretry.Options
+		want    time.Duration // what an attempt may take; an hour is the call's own deadline
+	}{
+		{"repeated, default", grpcretry.Options{}, 30 * time.Second},
+		{"repeated, set", grpcretry.Options{AttemptTimeout: time.Second}, time.Second},
+		{"repeated, none", grpcretry.Options{AttemptTimeout: -1}, time.Hour},
+		{"once, default", grpcretry.Options{Idempotent: never}, time.Hour},
+		{"once, default, slots", grpcretry.Options{Idempotent: never, Slots: slots}, 30 * time.Second},
+		{"once, set", grpcretry.Options{Idempotent: never, AttemptTimeout: time.Second}, time.Second},
+		{"once, none, slots", grpcretry.Options{Idempotent: never, AttemptTimeout: -1, Slots: slots}, time.Hour},
+	} {
+		bubble(t, test.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			test.options.MaxRetries = 1
+			test.options.Policy = every(0)
+			attempts := 1
+			if test.options.Idempotent == nil && test.want < time.Hour {
+				attempts = 2
+			}
+			got := call(t, ctx, test.options, hang)
+			require.Equal(t, attempts, got.attempts)
+			require.Equal(t, time.Duration(attempts)*test.want, got.elapsed)
+			require.Equal(t, codes.DeadlineExceeded, status.Code(got.err))
+			require.Equal(t, test.want == time.Hour, errors.Is(got.err, context.DeadlineExceeded), "the call's own")
+		})
 	}
 }
 
-func TestSharedBudget(t *testing.T) {
-	var attempts int
-	var refusal error
-	o := grpcretry.Options{
-		Budget: &backoff.Budget{Capacity: 10, RetryCost: 5},
-		Done:   func(_ context.Context, _ string, n int, err error) { attempts, refusal = n, err },
+var errBoss = errors.New("boss")
+
+// An end is a way in which a call ends. Its waits are of a second if options.Policy is nil.
+type end struct {
+	name     string
+	options  grpcretry.Options
+	timeout  time.Duration // of the call's context, if not 0
+	canceled time.Duration // when it is cancelled, if not 0; negative: before the call
+	answer   func(int, context.Context) error
+
+	attempts int
+	elapsed  time.Duration
+	code     codes.Code
+	matches  []error
+	text     string // contained in the error's, and in the status's message
+	details  int    // of the status
+}
+
+// taken is a slot that no call gets.
+var taken = func() *backoff.Slots {
+	slots := backoff.NewSlots(1)
+	if err := slots.Acquire(context.Background(), 0); err != nil {
+		panic(err)
 	}
-	for _, want := range []int{3, 1} { // the first call takes it all
-		calls, err := check(t, t.Context(), o, always(status.Error(codes.Unavailable, "no")))
-		require.Equal(t, want, calls)
-		require.Equal(t, want, attempts)
-		require.Equal(t, err, refusal)
-		require.ErrorIs(t, err, backoff.ErrBudgetExhausted)
+	return slots
+}()
+
+var ends = []end{
+	{
+		name:   "not retried",
+		answer: always(errGone), attempts: 1, code: codes.NotFound, matches: []error{errGone},
+	},
+	{
+		name: "no retries left", options: grpcretry.Options{MaxRetries: 1},
+		answer: always(errBusy), attempts: 2, elapsed: time.Second,
+		code: codes.Unavailable, matches: []error{backoff.ErrRetriesExhausted, errBusy},
+		text: "retries exhausted: rpc error: code = Unavailable desc = busy",
+	},
+	{
+		name: "no budget left", options: grpcretry.Options{Budget: &backoff.Budget{Capacity: 5}},
+		answer: always(errBusy), attempts: 2, elapsed: time.Second,
+		code: codes.Unavailable, matches: []error{backoff.ErrBudgetExhausted, errBusy},
+		text: "retry budget exhausted: rpc error: code = Unavailable desc = busy",
+	},
+	{
+		name: "the first wait would be too late", options: grpcretry.Options{Policy: every(time.Minute)}, timeout: 30 * time.Second,
+		answer: always(errBusy), attempts: 1,
+		code: codes.Unavailable, matches: []error{context.DeadlineExceeded, errBusy},
+		text: "context deadline exceeded: next attempt in 1m0s would be too late: rpc error: code = Unavailable desc = busy",
+	},
+	{
+		name: "the server's wait would be too late", timeout: 30 * time.Second,
+		answer: always(retryInfo(time.Minute)), attempts: 1,
+		code: codes.Unavailable, matches: []error{context.DeadlineExceeded, retryInfo(time.Minute)},
+		text: "next attempt in 1m0s would be too late", details: 2,
+	},
+	{
+		name: "the server asks for too much", options: grpcretry.Options{MaxRetryAfter: time.Second},
+		answer: always(retryInfo(time.Minute)), attempts: 1,
+		code: codes.Unavailable, matches: []error{backoff.ErrRetriesExhausted, retryInfo(time.Minute)},
+		text: "busy", details: 2,
+	},
+	{
+		name: "no slot", options: grpcretry.Options{Slots: taken}, timeout: 40 * time.Second,
+		elapsed: 10 * time.Second, // 30 s are left for the attempt
+		code:    codes.ResourceExhausted, matches: []error{backoff.ErrNoSlot},
+	},
+	{
+		name: "no slot, once", options: grpcretry.Options{Slots: taken, Idempotent: never, AttemptTimeout: 35 * time.Second}, timeout: 40 * time.Second,
+		elapsed: 10 * time.Second, // a quarter of what is left
+		code:    codes.ResourceExhausted, matches: []error{backoff.ErrNoSlot},
+	},
+	{
+		name: "cancelled before the call", canceled: -1,
+		code: codes.Canceled, matches: []error{context.Canceled, errBoss},
+	},
+	{
+		name: "cancelled before the call, once", options: grpcretry.Options{Idempotent: never}, canceled: -1,
+		code: codes.Canceled, matches: []error{context.Canceled, errBoss},
+	},
+	{
+		name: "cancelled before a slot was free", options: grpcretry.Options{Slots: taken}, canceled: time.Second,
+		elapsed: time.Second, code: codes.Canceled, matches: []error{context.Canceled, errBoss, backoff.ErrNoSlot},
+	},
+	{
+		name: "cancelled in a wait", canceled: time.Second / 2,
+		answer: always(errBusy), attempts: 1, elapsed: time.Second / 2,
+		code: codes.Canceled, matches: []error{context.Canceled, errBoss, errBusy}, text: "busy",
+	},
+	{
+		name: "cancelled in an attempt", canceled: 5 * time.Second / 2,
+		answer: busyThenHang(3), attempts: 3, elapsed: 5 * time.Second / 2,
+		code: codes.Canceled, matches: []error{context.Canceled, errBoss, errBusy}, text: "busy",
+	},
+	{
+		name: "cancelled in an attempt, once", options: grpcretry.Options{Idempotent: never}, canceled: time.Second,
+		answer: hang, attempts: 1, elapsed: time.Second,
+		code: codes.Canceled, matches: []error{context.Canceled, errBoss},
+	},
+	{
+		name: "the deadline came in an attempt", timeout: 3 * time.Second / 2,
+		answer: busyThenHang(2), attempts: 2, elapsed: 3 * time.Second / 2,
+		code: codes.DeadlineExceeded, matches: []error{context.DeadlineExceeded, errBusy}, text: "busy",
+	},
+	{
+		name: "attempts took too long", options: grpcretry.Options{AttemptTimeout: time.Second, MaxRetries: 1},
+		answer: hang, attempts: 2, elapsed: 3 * time.Second,
+		code: codes.DeadlineExceeded, matches: []error{backoff.ErrRetriesExhausted},
+	},
+}
+
+// Every end of a call has its error.
+func TestErrors(t *testing.T) {
+	for _, e := range ends {
+		bubble(t, e.name, e.run)
+	}
+}
+
+func (e end) run(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	switch {
+	case e.canceled < 0:
+		cancel(errBoss)
+	case e.canceled > 0:
+		time.AfterFunc(e.canceled, func() { cancel(errBoss) })
+	case e.timeout > 0:
+		timed, release := context.WithTimeout(ctx, e.timeout)
+		defer release()
+		ctx = timed
+	}
+	if e.options.Policy == nil {
+		e.options.Policy = every(time.Second)
+	}
+
+	got := call(t, ctx, e.options, e.answer)
+	require.Equal(t, e.attempts, got.attempts)
+	require.Equal(t, e.attempts, got.served)
+	require.Equal(t, e.elapsed, got.elapsed)
+	for _, match := range e.matches {
+		require.ErrorIs(t, got.err, match)
+	}
+	require.ErrorContains(t, got.err, e.text)
+	s, ok := status.FromError(got.err)
+	require.True(t, ok)
+	require.Equal(t, e.code, s.Code())
+	require.Contains(t, s.Message(), e.text)
+	require.Len(t, s.Details(), e.details)
+}
+
+// An answer that is final comes back as it is, also if the context ended meanwhile, and whatever it is.
+func TestFinalAnswer(t *testing.T) {
+	for name, want := range map[string]error{
+		"a status":       errGone,
+		"without a code": errWithoutCode{},
+	} {
+		for _, repeated := range []bool{true, false} {
+			ctx, cancel := context.WithCancel(t.Context())
+			invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+				cancel()
+				return want
+			}
+			interceptor := grpcretry.UnaryClientInterceptor(grpcretry.Options{
+				Idempotent: func(string) bool { return repeated },
+			})
+			require.Equal(t, want, interceptor(ctx, "/service/method", nil, nil, nil, invoke), name)
+		}
+	}
+}
+
+// errWithoutCode is an error whose status says OK.
+type errWithoutCode struct{}
+
+func (errWithoutCode) Error() string              { return "failed" }
+func (errWithoutCode) GRPCStatus() *status.Status { return status.New(codes.OK, "") }
+
+// What is sent once has its own status, and no Retryable is asked.
+func TestOnce(t *testing.T) {
+	for name, o := range map[string]grpcretry.Options{
+		"by its method": {Idempotent: never},
+		"by MaxRetries": {MaxRetries: -1},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			o.Retryable = func(error) bool {
+				t.Error("Retryable was called")
+				return true
+			}
+			want := retryInfo(time.Second)
+			got := call(t, t.Context(), o, always(want))
+			require.Equal(t, 1, got.served)
+			require.ErrorIs(t, got.err, want)
+			require.EqualError(t, got.err, want.Error())
+		})
+	}
+}
+
+// Calls that may be repeated and calls that may not hold slots.
+func TestSlots(t *testing.T) {
+	slots := backoff.NewSlots(1)
+	for name, idempotent := range map[string]func(string) bool{"repeated": nil, "once": never} {
+		bubble(t, name, func(t *testing.T) {
+			inUse := 0
+			got := call(t, t.Context(), grpcretry.Options{Slots: slots, Idempotent: idempotent}, func(int, context.Context) error {
+				inUse = slots.InUse()
+				return nil
+			})
+			require.NoError(t, got.err)
+			require.Equal(t, 1, inUse)
+			require.Zero(t, slots.InUse())
+		})
+	}
+}
+
+// All calls of an interceptor share its budget. With slots it has none.
+func TestDefaultBudget(t *testing.T) {
+	for _, test := range []struct {
+		slots *backoff.Slots
+		want  int
+	}{
+		{nil, 3 + 5},
+		{backoff.NewSlots(3), 3 * 4},
+	} {
+		bubble(t, "", func(t *testing.T) {
+			s := &service{answer: always(errBusy)}
+			client := s.dial(t, grpcretry.Options{Slots: test.slots})
+			for range 3 {
+				require.Equal(t, codes.Unavailable, status.Code(check(t.Context(), client)))
+			}
+			require.EqualValues(t, test.want, s.calls.Load())
+		})
+	}
+}
+
+// A caller's own call options hold what the last attempt brought: nothing, if that had no stream.
+func TestCallOptions(t *testing.T) {
+	bubble(t, "a stream", func(t *testing.T) {
+		s := &service{answer: func(n int, ctx context.Context) error {
+			grpc.SetTrailer(ctx, metadata.Pairs("attempt", fmt.Sprint(n)))
+			if n < 3 {
+				return errBusy
+			}
+			return nil
+		}}
+		var trailer metadata.MD
+		require.NoError(t, check(t.Context(), s.dial(t, grpcretry.Options{}), grpc.Trailer(&trailer)))
+		require.Equal(t, []string{"3"}, trailer.Get("attempt"))
+	})
+
+	bubble(t, "no stream", func(t *testing.T) {
+		var header, trailer metadata.MD
+		attempts := 0
+		invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+			attempts++
+			if attempts == 1 {
+				header = metadata.Pairs("attempt", "1")
+				trailer = metadata.Pairs("attempt", "1")
+			}
+			return errBusy
+		}
+		interceptor := grpcretry.UnaryClientInterceptor(grpcretry.Options{Idempotent: func(string) bool { return true }})
+		err := interceptor(t.Context(), "/service/method", nil, nil, nil, invoke, grpc.Header(&header), grpc.Trailer(&trailer))
 		require.Equal(t, codes.Unavailable, status.Code(err))
+		require.Equal(t, 4, attempts)
+		require.Empty(t, header)
+		require.Empty(t, trailer)
+	})
+}
+
+// What would fail again is not repeated: no address for the server's name, or a certificate that is not the server's
+// or nobody trusts. The texts are gRPC's own.
+func TestMisconfigured(t *testing.T) {
+	stranger := httptest.NewUnstartedServer(http.NotFoundHandler())
+	stranger.EnableHTTP2 = true
+	stranger.StartTLS()
+	defer stranger.Close()
+	trusted := stranger.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	addresses := manual.NewBuilderWithScheme("test")
+	addresses.InitialState(resolver.State{Addresses: []resolver.Address{{Addr: stranger.Listener.Addr().String()}}})
+	empty := manual.NewBuilderWithScheme("test")
+	empty.InitialState(resolver.State{})
+
+	dialer := func(err error) grpc.DialOption {
+		return grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
+		})
+	}
+	for _, test := range []struct {
+		name    string
+		names   *manual.Resolver
+		options []grpc.DialOption
+		want    int // attempts
+	}{
+		{"unknown authority", addresses, []grpc.DialOption{grpc.WithTransportCredentials(credentials.NewTLS(nil))}, 1},
+		{"another's certificate", addresses, []grpc.DialOption{
+			grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(trusted, "other.org")),
+		}, 1},
+		{"unknown host", addresses, []grpc.DialOption{
+			dialer(&net.DNSError{Err: "no such host", Name: "server", IsNotFound: true}),
+		}, 1},
+		{"name server down", addresses, []grpc.DialOption{
+			dialer(&net.DNSError{Err: "server misbehaving", Name: "server", IsTemporary: true}),
+		}, 4},
+		{"connection refused", addresses, []grpc.DialOption{dialer(errors.New("connection refused"))}, 4},
+		{"no address, pick_first", empty, nil, 1},
+		{"no address, round_robin", empty, []grpc.DialOption{
+			grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
+		}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			attempts := 0
+			o := grpcretry.Options{
+				Policy: every(0),
+				Done:   func(_ context.Context, _ string, n int, _ error) { attempts = n },
+			}
+			err := check(t.Context(), dial(t, "test:///server", o, append(test.options, grpc.WithResolvers(test.names))...))
+			require.Equal(t, codes.Unavailable, status.Code(err))
+			require.Equal(t, test.want, attempts, "%v", err)
+		})
 	}
 }
 
 // A server that goes away and comes back is found again within one call.
 func TestRestart(t *testing.T) {
-	server := &script{answer: always(nil)}
-	address, stop, err := server.start("127.0.0.1:0")
-	require.NoError(t, err)
-	retries := 0
-	client := dial(t, address, grpcretry.Options{
-		Idempotent: idempotent,
-		Policy: func() backoff.BackOff {
-			return backoff.WithMaxRetries(backoff.NewConstantBackOff(2*time.Millisecond), 5000)
-		},
-		Budget: &backoff.Budget{RetryCost: -1},
-		Notify: func(context.Context, string, int, error, time.Duration) {
-			if retries++; retries == 3 {
-				_, stop, err = server.start(address)
-			}
-		},
-	})
-	_, err = client.Check(t.Context(), new(healthpb.HealthCheckRequest))
-	require.NoError(t, err)
-	stop()
-	_, callErr := client.Check(t.Context(), new(healthpb.HealthCheckRequest))
-	require.NoError(t, err, "the second start")
-	defer stop()
-	require.NoError(t, callErr)
-	require.GreaterOrEqual(t, retries, 3)
-	require.EqualValues(t, 2, server.calls.Load())
-}
-
-// A wait that would outlast the call's deadline does not start, not even the first.
-func TestFirstWaitRefusal(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	calls, err := check(t, ctx, grpcretry.Options{
-		Policy: func() backoff.BackOff { return backoff.NewConstantBackOff(time.Minute) },
-		Notify: func(context.Context, string, int, error, time.Duration) {
-			t.Error("notified of a wait that does not start")
-		},
-	}, always(status.Error(codes.Unavailable, "busy")))
-	require.NoError(t, ctx.Err())
-	require.Equal(t, 1, calls)
-	require.Equal(t, codes.Unavailable, status.Code(err))
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.EqualError(t, err,
-		"context deadline exceeded: next attempt in 1m0s would be too late: rpc error: code = Unavailable desc = busy")
-}
-
-// Calls that may be repeated and calls that may not hold slots. Without one, nothing is sent.
-func TestSlots(t *testing.T) {
-	for _, repeated := range []bool{true, false} {
-		slots := backoff.NewSlots(1)
-		var attempts []int
-		server := &script{answer: func(int, context.Context) error {
-			if slots.InUse() != 1 {
-				return status.Error(codes.Internal, "no slot is in use")
-			}
-			return nil
-		}}
-		client := server.dial(t, grpcretry.Options{
-			Idempotent: func(string) bool { return repeated },
-			Slots:      slots,
-			Done:       func(_ context.Context, _ string, n int, _ error) { attempts = append(attempts, n) },
-		})
-		_, err := client.Check(t.Context(), new(healthpb.HealthCheckRequest))
-		require.NoError(t, err)
-		require.Zero(t, slots.InUse())
-
-		require.NoError(t, slots.Acquire(t.Context(), 0))
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // less than an attempt may take
-		_, err = client.Check(ctx, new(healthpb.HealthCheckRequest))
-		require.NoError(t, ctx.Err())
-		require.ErrorIs(t, err, backoff.ErrNoSlot)
-		require.Equal(t, codes.ResourceExhausted, status.Code(err))
-
-		cancel()
-		_, err = client.Check(ctx, new(healthpb.HealthCheckRequest))
-		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, codes.Canceled, status.Code(err))
-		require.Equal(t, []int{1, 0, 0}, attempts)
-		require.EqualValues(t, 1, server.calls.Load())
-		slots.Release()
-		require.Zero(t, slots.InUse())
-	}
-}
-
-// A call whose context has ended is not made.
-func TestContextEnded(t *testing.T) {
-	boss := errors.New("boss")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(boss)
-	for _, repeated := range []bool{true, false} {
-		attempts := -1
-		server := &script{answer: always(nil)}
-		client := server.dial(t, grpcretry.Options{
-			Idempotent: func(string) bool { return repeated },
-			Done:       func(_ context.Context, _ string, n int, _ error) { attempts = n },
-		})
-		_, err := client.Check(ctx, new(healthpb.HealthCheckRequest))
-		require.Equal(t, codes.Canceled, status.Code(err))
-		require.ErrorIs(t, err, boss)
-		require.Zero(t, attempts)
-		require.Zero(t, server.calls.Load())
-	}
-}
-
-// Calls that have slots have no budget of the interceptor's own.
-func TestDefaultBudget(t *testing.T) {
-	for _, test := range []struct {
-		slots *backoff.Slots
-		want  int32
-	}{{nil, 3 + 5}, {backoff.NewSlots(3), 3 * 4}} {
-		server := &script{answer: always(status.Error(codes.Unavailable, "no"))}
-		client := server.dial(t, grpcretry.Options{Idempotent: idempotent, Slots: test.slots, Policy: threeRetries})
-		for range 3 {
-			_, err := client.Check(t.Context(), new(healthpb.HealthCheckRequest))
-			require.Equal(t, codes.Unavailable, status.Code(err))
-		}
-		require.Equal(t, test.want, server.calls.Load())
-	}
-}
-
-func TestMaxRetries(t *testing.T) {
-	for _, test := range []struct {
-		options grpcretry.Options
-		want    int
-	}{
-		{grpcretry.Options{MaxRetries: -1}, 1},
-		{grpcretry.Options{MaxRetries: 2}, 3},
-		{grpcretry.Options{MaxRetries: 9}, 4},
-		{grpcretry.Options{}, 4},
-	} {
-		calls, err := check(t, t.Context(), test.options, always(status.Error(codes.Unavailable, "no")))
-		require.Equal(t, codes.Unavailable, status.Code(err))
-		require.Equal(t, test.want, calls)
-	}
-
-	var attempts int
-	o := grpcretry.Options{
-		Idempotent: idempotent,
-		Policy:     func() backoff.BackOff { return nil },
-		Done:       func(_ context.Context, _ string, n int, _ error) { attempts = n },
-	}
 	synctest.Test(t, func(t *testing.T) {
-		call := grpcretry.UnaryClientInterceptor(o)
-		err := call(t.Context(), "/service/method", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
-			return status.Error(codes.Unavailable, "no")
+		s := &service{answer: always(nil)}
+		retries := 0
+		client := s.dial(t, grpcretry.Options{
+			MaxRetries: 100,
+			Policy:     every(time.Second),
+			Budget:     &backoff.Budget{RetryCost: -1},
+			Notify: func(context.Context, string, int, error, time.Duration) {
+				retries++
+				if retries == 3 {
+					s.start()
+				}
+			},
 		})
-		require.Equal(t, codes.Unavailable, status.Code(err))
-		require.Equal(t, 5, attempts)
+		require.NoError(t, check(t.Context(), client))
+		s.server.Stop()
+		require.NoError(t, check(t.Context(), client))
+		require.GreaterOrEqual(t, retries, 3)
+		require.EqualValues(t, 2, s.calls.Load())
 	})
-}
-
-// What an earlier attempt has filled into a call's options is gone, if the last one had no stream.
-func TestCallOptionsForgotten(t *testing.T) {
-	var header, trailer metadata.MD
-	call := grpcretry.UnaryClientInterceptor(grpcretry.Options{Idempotent: idempotent, Policy: threeRetries})
-	attempts := 0
-	err := call(t.Context(), "/service/method", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
-		attempts++
-		if attempts == 1 {
-			header = metadata.Pairs("attempt", "1")
-			trailer = metadata.Pairs("attempt", "1")
-		}
-		return status.Error(codes.Unavailable, "no connection")
-	}, grpc.Header(&header), grpc.Trailer(&trailer))
-	require.Equal(t, codes.Unavailable, status.Code(err))
-	require.Equal(t, 4, attempts)
-	require.Empty(t, header)
-	require.Empty(t, trailer)
 }
