@@ -2,11 +2,8 @@ package bench_test
 
 import (
 	"flag"
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -17,14 +14,11 @@ import (
 
 var judge = flag.Bool("bars", false, "measure, and fail if the library is slower than promised")
 
-// Rounds of measurements. Each task is measured in the first minRounds, and then, as long as it
-// misses a bar, up to maxRounds. One measurement takes one or two slices, short enough for many to be
-// undisturbed. Where the work of the garbage collector counts, a slice is long enough for some cycles.
+// Each task is measured in the first minRounds, and then, as long as it misses a bar, up to maxRounds: so a busy
+// machine takes longer, but comes to the same result.
 const (
-	minRounds      = 300
-	maxRounds      = 1000
-	slice          = time.Millisecond
-	collectedSlice = 10 * time.Millisecond
+	minRounds = 300
+	maxRounds = 1000
 )
 
 // A bar promises that peer's time for the task is at most factor times that of each of the others.
@@ -39,17 +33,14 @@ type bar struct {
 func bars() []bar {
 	all := []bar{
 		{task: perCall, peer: ours, factor: 0.65, others: []string{cenkaltiV4}},
-		{task: perCall, peer: ours, factor: 1.05, others: sameWork, collected: true},
+		{task: perCall, peer: ours, factor: 1, others: []string{cenkaltiV5, cenkaltiV7}, collected: true},
 		{task: perCall, peer: attempts, factor: 1.2, others: []string{ours}},
-		{task: timedCall, peer: assembled, factor: 1.05, others: []string{ours}},
-		{task: timedCall, peer: inSlots, factor: 1, others: []string{inSemaphore}},
-		{task: tenFailures, peer: ours, factor: 0.13, others: others},
+		{task: timedCall, peer: service, factor: 1, others: []string{ours}},
+		{task: tenFailures, peer: ours, factor: 0.12, others: others},
 		{task: nextDefault, peer: ours, factor: 0.7, others: []string{cenkaltiV4}},
 	}
 	for _, leaf := range leaves {
-		all = append(all,
-			bar{task: readyConstant, peer: leaf.name, factor: 1, others: sameWork},
-			bar{task: readyConstant, peer: leaf.name, factor: 1.25, others: []string{eapache}})
+		all = append(all, bar{task: readyConstant, peer: leaf.name, factor: 1, others: others})
 	}
 	for _, jitter := range jitters {
 		all = append(all, bar{
@@ -64,128 +55,82 @@ func bars() []bar {
 func TestBars(t *testing.T) {
 	t.Run("Allocations", testAllocations)
 	if !*judge {
-		t.Skip("time and memory take half a minute: run with -bars")
+		t.Skip("time and memory take a minute: run with -bars")
 	}
 	t.Run("Time", testTimes)
 	t.Run("Memory", testMemory)
 }
 
-// Noise only ever adds time, so minima over many rounds are compared. Each round takes the tasks in
-// a new order; within a task the peers follow one another directly, in a new order too. A bar that
-// is missed gets more rounds, so that a busy machine takes longer but comes to the same result.
-// Except where its work is included, the garbage collector runs only between the measurements: on a
-// busy machine none would otherwise be free of it.
+func testAllocations(t *testing.T) {
+	most := map[string]float64{perCall: 2, timedCall: 6} // and none in the others
+	for _, task := range tasks(t.Context()) {
+		for _, e := range task.entries {
+			if !strings.HasPrefix(e.peer, ours) {
+				continue
+			}
+			run := e.build(t)
+			allocs := testing.AllocsPerRun(1000, func() { run(1) })
+			require.LessOrEqual(t, allocs, most[task.name], "%s, %s", task.name, e.peer)
+		}
+	}
+}
+
+// Each round takes the contests in a new order.
 func testTimes(t *testing.T) {
-	percent := debug.SetGCPercent(-1)
-	defer debug.SetGCPercent(percent)
-	contests := contestsOf(t, bars())
 	start, rounds := time.Now(), 0
+	contests := contestsOf(t, bars())
 	for pending := slices.Clone(contests); len(pending) > 0 && rounds < maxRounds; rounds++ {
 		rand.Shuffle(len(pending), func(i, j int) { pending[i], pending[j] = pending[j], pending[i] })
-		var missed []*contest
 		for _, c := range pending {
-			c.round(percent)
-			if rounds+1 < minRounds || !c.met() {
-				missed = append(missed, c)
-			}
+			c.round()
 		}
-		pending = missed
+		pending = slices.DeleteFunc(pending, func(c *contest) bool { return rounds+1 >= minRounds && c.met() })
 	}
+
 	for _, c := range contests {
-		for _, b := range c.bars {
-			got, name := c.factor(b)
-			verdict := fmt.Sprintf("%s: %s takes %.3f of the time of %s, at most %.2f", b.task, b.peer, got, name, b.factor)
-			if b.collected {
-				verdict += ", garbage collection included"
+		for _, b := range bars() {
+			if !c.has(b) {
+				continue
 			}
-			if got <= b.factor {
-				t.Log("met    ", verdict)
-			} else {
-				t.Error("MISSED ", verdict)
+			factor, other := c.factor(b)
+			verdict := t.Logf
+			if factor > b.factor {
+				verdict = t.Errorf
 			}
+			verdict("%s, collected %v: %s takes %.1f ns, %.3f of %s; at most %.2f",
+				b.task, b.collected, b.peer, c.best(b.peer), factor, other, b.factor)
 		}
 	}
 	t.Logf("%d rounds, %v", rounds, time.Since(start).Round(time.Second))
 }
 
-// A contest is a task with its bars and the peers that they compare.
-type contest struct {
-	bars      []bar
-	runners   []*runner
-	collected bool
-}
-
-type runner struct {
-	peer string
-	run  func(n int)
-	n    int     // how many times take a slice
-	best float64 // ns for each time
-}
-
-func contestsOf(t *testing.T, bars []bar) []*contest {
-	type key struct {
-		task      string
-		collected bool
-	}
-	byTask := map[key]*contest{}
-	for _, b := range bars {
-		k := key{b.task, b.collected}
-		if byTask[k] == nil {
-			byTask[k] = &contest{collected: b.collected}
-		}
-		byTask[k].bars = append(byTask[k].bars, b)
-	}
-	var contests []*contest
+// contestsOf returns the contests of bars, each with the peers that a bar compares.
+func contestsOf(t *testing.T, bars []bar) (contests []*contest) {
 	for _, task := range tasks(t.Context()) {
 		for _, collected := range []bool{false, true} {
-			c := byTask[key{task.name, collected}]
-			if c == nil {
-				continue
-			}
-			contests = append(contests, c)
-			for _, e := range task.entries {
-				if c.compares(e.peer) {
-					c.runners = append(c.runners, &runner{e.peer, e.build(t), 1, math.Inf(1)})
-				}
+			c := newContest(t, task, collected)
+			c.runners = slices.DeleteFunc(c.runners, func(r *runner) bool {
+				return !slices.ContainsFunc(bars, func(b bar) bool {
+					return c.has(b) && (b.peer == r.peer || slices.Contains(b.others, r.peer))
+				})
+			})
+			if len(c.runners) > 0 {
+				contests = append(contests, c)
 			}
 		}
 	}
-	require.Len(t, contests, len(byTask), "a bar's task does not exist")
 	return contests
 }
 
-func (c *contest) compares(peer string) bool {
-	for _, b := range c.bars {
-		if b.peer == peer || slices.Contains(b.others, peer) {
-			return true
-		}
-	}
-	return false
-}
-
-// round measures each runner once. percent is the garbage collector's when its work is included.
-func (c *contest) round(percent int) {
-	runtime.GC()
-	shortest := slice
-	if c.collected {
-		defer debug.SetGCPercent(debug.SetGCPercent(percent))
-		shortest = collectedSlice
-	}
-	rand.Shuffle(len(c.runners), func(i, j int) { c.runners[i], c.runners[j] = c.runners[j], c.runners[i] })
-	for _, r := range c.runners {
-		start := time.Now()
-		r.run(r.n)
-		if took := time.Since(start); took < shortest {
-			r.n *= 2
-		} else {
-			r.best = min(r.best, float64(took)/float64(r.n))
-		}
-	}
-}
+func (c *contest) has(b bar) bool { return b.task == c.task && b.collected == c.collected }
 
 func (c *contest) met() bool {
-	for _, b := range c.bars {
-		if got, _ := c.factor(b); got > b.factor {
+	for _, b := range bars() {
+		if !c.has(b) {
+			continue
+		}
+		factor, _ := c.factor(b)
+		if factor > b.factor {
 			return false
 		}
 	}
@@ -194,51 +139,13 @@ func (c *contest) met() bool {
 
 // factor returns how much of the time of the fastest of b's others b's peer takes, and its name.
 func (c *contest) factor(b bar) (float64, string) {
-	var own float64
-	fastest := &runner{best: math.Inf(1)}
-	for _, r := range c.runners {
-		if r.peer == b.peer {
-			own = r.best
+	fastest := slices.MinFunc(b.others, func(x, y string) int {
+		if c.best(x) < c.best(y) {
+			return -1
 		}
-		if slices.Contains(b.others, r.peer) && r.best < fastest.best {
-			fastest = r
-		}
-	}
-	return own / fastest.best, fastest.peer
-}
-
-func testAllocations(t *testing.T) {
-	most := map[string]float64{
-		perCall: 2, ready: 0, readyConstant: 0, oneFailure: 0, tenFailures: 0, tenLimited: 0,
-		nextDefault: 0, budgetSerial: 0, readyBudget: 0,
-	}
-	for _, jitter := range jitters {
-		most[nextUnlimited+jitter.String()] = 0
-	}
-	got := map[string]float64{}
-	for _, task := range tasks(t.Context()) {
-		for _, e := range task.entries {
-			if !strings.HasPrefix(e.peer, ours) {
-				continue
-			}
-			runs := 1000
-			if task.name == threeWaits || task.name == twelveWaits {
-				runs = 20 // they do wait
-			}
-			run := e.build(t)
-			allocs := testing.AllocsPerRun(runs, func() { run(1) })
-			if most, ok := most[task.name]; ok {
-				require.LessOrEqual(t, allocs, most, "%s, %s", task.name, e.peer)
-			}
-			got[task.name+e.peer] = allocs
-		}
-	}
-	for _, peer := range []string{assembled, inSlots} {
-		require.LessOrEqual(t, got[timedCall+peer], got[timedCall+ours], "%s beside a timeout by hand", peer)
-	}
-	for _, peer := range []string{ours, attempts} {
-		require.LessOrEqual(t, got[twelveWaits+peer], got[threeWaits+peer], "they must not grow with the waits")
-	}
+		return 1
+	})
+	return c.best(b.peer) / c.best(fastest), fastest
 }
 
 // A call that waits after an attempt that used some stack takes at most a twentieth more memory than one of

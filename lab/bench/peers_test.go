@@ -55,19 +55,12 @@ type peer struct {
 	// ready is perCall with all that can be reused built before.
 	ready func(ctx context.Context, op func() error) retry
 
-	// constant always waits the same time, and is built before too.
-	constant func(s setup, op func() error) retry
+	// constant always waits the same time, without a limit, and is built before too. A nil ctx means none.
+	constant func(ctx context.Context, wait time.Duration, op func() error) retry
 
 	// concurrent reports whether the peer documents that what constant builds may be used by many
 	// calls at once.
 	concurrent bool
-}
-
-// setup is what a constant loop is built from.
-type setup struct {
-	wait       time.Duration
-	ctx        context.Context // nil means none
-	maxRetries int             // 0 means no limit
 }
 
 // The policy of perCall and ready: the defaults of this library and of cenkalti/backoff.
@@ -93,12 +86,6 @@ var peers = []peer{
 	{name: failsafeG, perCall: failsafePerCall, ready: failsafeReady, constant: failsafeConstant, concurrent: true},
 	{name: eapache, perCall: eapachePerCall, ready: eapachePerCall, constant: eapacheConstant, concurrent: true},
 }
-
-// sameWork are the peers whose perCall does all that ours does: random exponential waits with a
-// cap, a limit of retries, a limit of time and a context. (That go-retry can only double the interval
-// makes no difference.) They are also those that have policies. retry-go and go-resiliency have no limit
-// of time.
-var sameWork = []string{cenkaltiV4, cenkaltiV5, cenkaltiV7, seth, failsafeG}
 
 // others are all peers that are libraries.
 var others = []string{cenkaltiV4, cenkaltiV5, cenkaltiV7, avastV4, avastV5, seth, failsafeG, eapache}
@@ -130,40 +117,39 @@ func handPerCall(ctx context.Context, op func() error) retry {
 	}
 }
 
-func handConstant(s setup, op func() error) retry {
+func handConstant(ctx context.Context, wait time.Duration, op func() error) retry {
 	return func() error {
-		for retries := 0; ; retries++ {
+		for {
 			err := op()
-			if err == nil || s.maxRetries > 0 && retries == s.maxRetries {
-				return err
+			if err == nil {
+				return nil
 			}
-			if s.wait > 0 {
-				if s.ctx == nil {
-					time.Sleep(s.wait)
-					continue
-				}
-				timer := time.NewTimer(s.wait)
+			if wait > 0 {
+				timer := time.NewTimer(wait)
 				select {
 				case <-timer.C:
-				case <-s.ctx.Done():
+				case <-orBackground(ctx).Done():
 					timer.Stop()
 				}
 			}
-			if s.ctx != nil && s.ctx.Err() != nil {
-				return s.ctx.Err()
+			if ctx != nil && ctx.Err() != nil {
+				return ctx.Err()
 			}
 		}
 	}
 }
 
 func oursPerCall(ctx context.Context, op func() error) retry {
-	return func() error {
-		return backoff.Retry(op, oursPolicy(ctx))
-	}
+	return func() error { return backoff.Retry(op, oursPolicy(ctx)) }
 }
 
-func oursReady(ctx context.Context, op func() error) retry {
-	b := oursPolicy(ctx)
+func oursReady(ctx context.Context, op func() error) retry { return over(oursPolicy(ctx), op) }
+
+func oursConstant(ctx context.Context, wait time.Duration, op func() error) retry {
+	return over(oursConstantPolicy(ctx, wait), op)
+}
+
+func over(b backoff.BackOff, op func() error) retry {
 	return func() error { return backoff.Retry(op, b) }
 }
 
@@ -171,20 +157,43 @@ func oursPolicy(ctx context.Context) backoff.BackOff {
 	return backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), maxRetries), ctx)
 }
 
-func oursConstant(s setup, op func() error) retry {
-	b := oursConstantPolicy(s)
-	return func() error { return backoff.Retry(op, b) }
+func oursConstantPolicy(ctx context.Context, wait time.Duration) backoff.BackOff {
+	b := backoff.NewConstantBackOff(wait)
+	if ctx == nil {
+		return b
+	}
+	return backoff.WithContext(b, ctx)
 }
 
-func oursConstantPolicy(s setup) backoff.BackOff {
-	var b backoff.BackOff = backoff.NewConstantBackOff(s.wait)
-	if s.maxRetries > 0 {
-		b = backoff.WithMaxRetries(b, uint64(s.maxRetries))
+// The functions with Attempts must not be inlined: in a function literal that is inlined together with its parent, the
+// compiler does not inline Attempts, and its iterator needs the heap.
+
+//go:noinline
+func attemptsPerCall(ctx context.Context, op func() error) retry {
+	return func() (err error) {
+		for range backoff.Attempts(oursPolicy(ctx), &err) {
+			err = op()
+		}
+		return err
 	}
-	if s.ctx != nil {
-		b = backoff.WithContext(b, s.ctx)
+}
+
+func attemptsReady(ctx context.Context, op func() error) retry {
+	return attemptsOver(oursPolicy(ctx), op)
+}
+
+func attemptsConstant(ctx context.Context, wait time.Duration, op func() error) retry {
+	return attemptsOver(oursConstantPolicy(ctx, wait), op)
+}
+
+//go:noinline
+func attemptsOver(b backoff.BackOff, op func() error) retry {
+	return func() (err error) {
+		for range backoff.Attempts(b, &err) {
+			err = op()
+		}
+		return err
 	}
-	return b
 }
 
 func cenkalti4PerCall(ctx context.Context, op func() error) retry {
@@ -199,13 +208,10 @@ func cenkalti4Ready(ctx context.Context, op func() error) retry {
 	return func() error { return cenkalti4.Retry(op, b) }
 }
 
-func cenkalti4Constant(s setup, op func() error) retry {
-	var b cenkalti4.BackOff = cenkalti4.NewConstantBackOff(s.wait)
-	if s.maxRetries > 0 {
-		b = cenkalti4.WithMaxRetries(b, uint64(s.maxRetries))
-	}
-	if s.ctx != nil {
-		b = cenkalti4.WithContext(b, s.ctx)
+func cenkalti4Constant(ctx context.Context, wait time.Duration, op func() error) retry {
+	var b cenkalti4.BackOff = cenkalti4.NewConstantBackOff(wait)
+	if ctx != nil {
+		b = cenkalti4.WithContext(b, ctx)
 	}
 	return func() error { return cenkalti4.Retry(op, b) }
 }
@@ -223,15 +229,9 @@ func cenkalti5Ready(ctx context.Context, op func() error) retry {
 	return cenkalti5Over(ctx, op, cenkalti5.WithMaxTries(maxRetries+1))
 }
 
-func cenkalti5Constant(s setup, op func() error) retry {
-	options := []cenkalti5.RetryOption{
-		cenkalti5.WithBackOff(cenkalti5.NewConstantBackOff(s.wait)),
-		cenkalti5.WithMaxElapsedTime(0),
-	}
-	if s.maxRetries > 0 {
-		options = append(options, cenkalti5.WithMaxTries(uint(s.maxRetries)+1))
-	}
-	return cenkalti5Over(orBackground(s.ctx), op, options...)
+func cenkalti5Constant(ctx context.Context, wait time.Duration, op func() error) retry {
+	return cenkalti5Over(orBackground(ctx), op,
+		cenkalti5.WithBackOff(cenkalti5.NewConstantBackOff(wait)), cenkalti5.WithMaxElapsedTime(0))
 }
 
 func cenkalti5Over(ctx context.Context, op func() error, options ...cenkalti5.RetryOption) retry {
@@ -254,15 +254,9 @@ func cenkalti7Ready(ctx context.Context, op func() error) retry {
 	return cenkalti7Over(ctx, op, cenkalti7.WithMaxTries(maxRetries+1))
 }
 
-func cenkalti7Constant(s setup, op func() error) retry {
-	options := []cenkalti7.RetryOption{
-		cenkalti7.WithBackOff(cenkalti7.NewConstantBackOff(s.wait)),
-		cenkalti7.WithMaxElapsedTime(0),
-	}
-	if s.maxRetries > 0 {
-		options = append(options, cenkalti7.WithMaxTries(uint(s.maxRetries)+1))
-	}
-	return cenkalti7Over(orBackground(s.ctx), op, options...)
+func cenkalti7Constant(ctx context.Context, wait time.Duration, op func() error) retry {
+	return cenkalti7Over(orBackground(ctx), op,
+		cenkalti7.WithBackOff(cenkalti7.NewConstantBackOff(wait)), cenkalti7.WithMaxElapsedTime(0))
 }
 
 func cenkalti7Over(ctx context.Context, op func() error, options ...cenkalti7.RetryOption) retry {
@@ -288,10 +282,10 @@ func avast4Ready(ctx context.Context, op func() error) retry {
 	return func() error { return avast4.Do(op, options...) }
 }
 
-func avast4Constant(s setup, op func() error) retry {
+func avast4Constant(ctx context.Context, wait time.Duration, op func() error) retry {
 	options := []avast4.Option{
-		avast4.Attempts(orUnlimited(s.maxRetries)), avast4.Delay(s.wait), avast4.DelayType(avast4.FixedDelay),
-		avast4.LastErrorOnly(true), avast4.Context(orBackground(s.ctx)),
+		avast4.Attempts(0), avast4.Delay(wait), avast4.DelayType(avast4.FixedDelay), // 0 means no limit
+		avast4.LastErrorOnly(true), avast4.Context(orBackground(ctx)),
 	}
 	return func() error { return avast4.Do(op, options...) }
 }
@@ -310,9 +304,9 @@ func avast5Ready(ctx context.Context, op func() error) retry {
 	return func() error { return r.Do(op) }
 }
 
-func avast5Constant(s setup, op func() error) retry {
-	r := avast5.New(avast5.Attempts(orUnlimited(s.maxRetries)), avast5.Delay(s.wait), avast5.DelayType(avast5.FixedDelay),
-		avast5.LastErrorOnly(true), avast5.Context(orBackground(s.ctx)))
+func avast5Constant(ctx context.Context, wait time.Duration, op func() error) retry {
+	r := avast5.New(avast5.Attempts(0), avast5.Delay(wait), avast5.DelayType(avast5.FixedDelay),
+		avast5.LastErrorOnly(true), avast5.Context(orBackground(ctx)))
 	return func() error { return r.Do(op) }
 }
 
@@ -329,16 +323,11 @@ func sethvargoPerCall(ctx context.Context, op func() error) retry {
 	}
 }
 
-func sethvargoConstant(s setup, op func() error) retry {
-	constant := sethvargo.BackoffFunc(func() (time.Duration, bool) { return s.wait, false })
-	ctx, retryable := orBackground(s.ctx), sethvargoRetryable(op)
-	return func() error {
-		var b sethvargo.Backoff = constant
-		if s.maxRetries > 0 {
-			b = sethvargo.WithMaxRetries(uint64(s.maxRetries), constant)
-		}
-		return sethvargo.Do(ctx, b, retryable)
-	}
+func sethvargoConstant(ctx context.Context, wait time.Duration, op func() error) retry {
+	constant := sethvargo.BackoffFunc(func() (time.Duration, bool) { return wait, false })
+	retryable := sethvargoRetryable(op)
+	ctx = orBackground(ctx)
+	return func() error { return sethvargo.Do(ctx, constant, retryable) }
 }
 
 func sethvargoRetryable(op func() error) sethvargo.RetryFunc {
@@ -363,14 +352,11 @@ func failsafeDefault() failsafe.Executor[any] {
 	return failsafe.With(policy)
 }
 
-func failsafeConstant(s setup, op func() error) retry {
-	limit := -1 // none
-	if s.maxRetries > 0 {
-		limit = s.maxRetries
-	}
-	executor := failsafe.With(retrypolicy.NewBuilder[any]().WithMaxRetries(limit).WithDelay(s.wait).Build())
-	if s.ctx != nil {
-		executor = executor.WithContext(s.ctx)
+func failsafeConstant(ctx context.Context, wait time.Duration, op func() error) retry {
+	const unlimited = -1
+	executor := failsafe.With(retrypolicy.NewBuilder[any]().WithMaxRetries(unlimited).WithDelay(wait).Build())
+	if ctx != nil {
+		executor = executor.WithContext(ctx)
 	}
 	return func() error { return executor.Run(op) }
 }
@@ -383,16 +369,13 @@ func eapachePerCall(ctx context.Context, op func() error) retry {
 	return func() error { return r.RunCtx(ctx, withContext) }
 }
 
-func eapacheConstant(s setup, op func() error) retry {
-	r := retrier.New(retrier.ConstantBackoff(max(1, s.maxRetries), s.wait), nil)
-	if s.maxRetries == 0 {
-		r = r.WithInfiniteRetry()
-	}
-	if s.ctx == nil {
+func eapacheConstant(ctx context.Context, wait time.Duration, op func() error) retry {
+	r := retrier.New(retrier.ConstantBackoff(1, wait), nil).WithInfiniteRetry()
+	if ctx == nil {
 		return func() error { return r.Run(op) }
 	}
 	withContext := func(context.Context) error { return op() }
-	return func() error { return r.RunCtx(s.ctx, withContext) }
+	return func() error { return r.RunCtx(ctx, withContext) }
 }
 
 func withNoData(op func() error) func() (struct{}, error) {
@@ -404,12 +387,4 @@ func orBackground(ctx context.Context) context.Context {
 		return context.Background()
 	}
 	return ctx
-}
-
-// orUnlimited returns retry-go's number of attempts, where 0 means no limit.
-func orUnlimited(maxRetries int) uint {
-	if maxRetries == 0 {
-		return 0
-	}
-	return uint(maxRetries) + 1
 }

@@ -19,26 +19,13 @@ const (
 	timedCall     = "timed-call"
 	ready         = "ready"
 	readyConstant = "ready-constant"
-	readyBudget   = "ready-budget"
-	oneFailure    = "one-failure"
 	tenFailures   = "ten-failures"
-	tenLimited    = "ten-failures-limited"
-	threeWaits    = "three-waits"
-	twelveWaits   = "twelve-waits"
 	nextDefault   = "next"
 	nextUnlimited = "next-unlimited-" // and the jitter
-	budgetSerial  = "budget"
-	waitingCalls  = "waiting-call"
 )
 
-// Entries of the library beside ours and attempts.
-const (
-	assembled   = ours + "-Retrier"
-	inSlots     = ours + "-Retrier-Slots"
-	inSemaphore = ours + "-semaphore" // Retry in a semaphore by hand
-	sized       = ours + "-Budget"
-	fixed       = ours + "-Budget-fixed"
-)
+// service is a Retrier with a timeout, slots and a budget, as an entry of timedCall.
+const service = ours + "-Retrier"
 
 // What programs set for timedCall.
 const (
@@ -46,8 +33,8 @@ const (
 	atOnce         = 20
 )
 
-// leaves are the policies of the library that wrap nothing, as entries of readyConstant. ExponentialBackOff
-// is left out: it reads the clock in Reset, which takes longer than some whole loops; see ready.
+// leaves are the policies of the library that wrap nothing, as entries of readyConstant. ExponentialBackOff is left
+// out: it reads the clock in Reset, which takes longer than some whole loops; see ready.
 var leaves = []struct {
 	name   string
 	policy backoff.BackOff
@@ -78,81 +65,47 @@ type entry struct {
 	build func(tb testing.TB) func(n int)
 }
 
-// succeeding is Retry over b, whose first attempt succeeds.
-func succeeding(b backoff.BackOff) func(testing.TB) func(n int) {
-	return func(tb testing.TB) func(n int) {
-		return func(n int) {
-			for range n {
-				if err := backoff.Retry(func() error { return nil }, b); err != nil {
-					tb.Error(err)
-				}
-			}
-		}
-	}
-}
-
-// tasks returns all that is measured in time and allocations.
+// tasks returns all that is measured.
 func tasks(ctx context.Context) []task {
+	succeeds := failing(0)
 	all := []task{
-		{name: perCall, entries: entriesOf(func(p peer) retry { return p.perCall(ctx, failing(0)) })},
-		{name: ready, entries: entriesOf(func(p peer) retry { return p.ready(ctx, failing(0)) })},
-		{name: timedCall, entries: append(
-			entriesOf(func(p peer) retry { return p.perCall(ctx, timed(ctx, succeed)) }),
-			entry{assembled, repeating(func() retry { return retrierCall(ctx, succeed, nil) })},
-			entry{inSlots, repeating(func() retry { return retrierCall(ctx, succeed, backoff.NewSlots(atOnce)) })},
-			entry{inSemaphore, repeating(func() retry { return semaphoreCall(ctx, timed(ctx, succeed)) })},
+		{perCall, entriesOf(func(p peer) retry { return p.perCall(ctx, succeeds) })},
+		{timedCall, append(
+			entriesOf(func(p peer) retry { return p.perCall(ctx, timed(ctx)) }),
+			entry{service, repeating(func() retry { return serviceCall(ctx) })},
 		)},
-	}
-	for _, t := range []struct {
-		name     string
-		failures int
-		setup
-	}{
-		{readyConstant, 0, setup{}},
-		{oneFailure, 1, setup{}},
-		{tenFailures, 10, setup{}},
-		{tenLimited, 10, setup{ctx: ctx, maxRetries: 20}},
-		{threeWaits, 3, setup{ctx: ctx, wait: time.Microsecond}},
-		{twelveWaits, 12, setup{ctx: ctx, wait: time.Microsecond}},
-	} {
-		all = append(all, task{name: t.name, entries: entriesOf(func(p peer) retry {
-			return p.constant(t.setup, failing(t.failures))
-		})})
+		{ready, entriesOf(func(p peer) retry { return p.ready(ctx, succeeds) })},
+		{readyConstant, entriesOf(func(p peer) retry { return p.constant(nil, 0, succeeds) })},
+		{tenFailures, entriesOf(func(p peer) retry { return p.constant(nil, 0, failing(10)) })},
+		{nextDefault, []entry{
+			{ours, asking(func() policy { return backoff.NewExponentialBackOff() })},
+			{cenkaltiV4, asking(func() policy { return cenkalti4.NewExponentialBackOff() })},
+		}},
 	}
 	for i := range all {
-		if all[i].name == readyConstant {
-			for _, leaf := range leaves[1:] {
-				all[i].entries = append(all[i].entries, entry{leaf.name, succeeding(leaf.policy)})
-			}
+		if all[i].name != readyConstant {
+			continue
+		}
+		for _, leaf := range leaves[1:] {
+			b := leaf.policy
+			all[i].entries = append(all[i].entries, entry{leaf.name, repeating(func() retry { return over(b, succeeds) })})
 		}
 	}
-	all = append(all, task{name: readyBudget, entries: []entry{
-		{sized, succeeding(backoff.WithBudget(&backoff.ZeroBackOff{}, new(backoff.Budget)))},
-		{fixed, succeeding(backoff.WithBudget(&backoff.ZeroBackOff{}, &backoff.Budget{Capacity: 500}))},
-	}})
-	all = append(all, task{name: nextDefault, entries: []entry{
-		{ours, asking(func() policy { return backoff.NewExponentialBackOff() })},
-		{cenkaltiV4, asking(func() policy { return cenkalti4.NewExponentialBackOff() })},
-	}})
 	for _, jitter := range jitters {
-		all = append(all, task{name: nextUnlimited + jitter.String(), entries: []entry{
-			{ours, asking(func() policy {
-				return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithJitter(jitter))
-			})},
-			{cenkaltiV4, asking(func() policy { return cenkalti4.NewExponentialBackOff(cenkalti4.WithMaxElapsedTime(0)) })},
-			{cenkaltiV5, asking(func() policy { return cenkalti5.NewExponentialBackOff() })},
-			{cenkaltiV7, asking(func() policy { return cenkalti7.NewExponentialBackOff() })},
-		}})
+		all = append(all, nextTask(jitter))
 	}
-	budget := &backoff.Budget{RetryCost: 5, SuccessRefund: 5} // never empty
-	return append(all, task{name: budgetSerial, entries: []entry{{ours, func(testing.TB) func(n int) {
-		return func(n int) {
-			for range n {
-				budget.Withdraw()
-				budget.Deposit()
-			}
-		}
-	}}}})
+	return all
+}
+
+// nextTask is NextBackOff without a limit of time, with a strategy of jitter here and with their own elsewhere.
+func nextTask(jitter backoff.Jitter) task {
+	return task{nextUnlimited + jitter.String(), []entry{
+		{ours, asking(func() policy {
+			return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0), backoff.WithJitter(jitter))
+		})},
+		{cenkaltiV5, asking(func() policy { return cenkalti5.NewExponentialBackOff() })},
+		{cenkaltiV7, asking(func() policy { return cenkalti7.NewExponentialBackOff() })},
+	}}
 }
 
 func entriesOf(build func(p peer) retry) []entry {
@@ -178,33 +131,24 @@ func repeating(build func() retry) func(testing.TB) func(n int) {
 	}
 }
 
-// timed returns op with a timeout for each attempt, as programs write it by hand.
-func timed(ctx context.Context, op func(ctx context.Context) error) func() error {
+// timed returns an operation with a timeout for each attempt, as programs write it by hand.
+func timed(ctx context.Context) func() error {
 	return func() error {
 		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 		defer cancel()
-		return op(attempt)
+		return succeed(attempt)
 	}
 }
 
-// retrierCall makes the same call by a Retrier, which makes a policy and a timeout for each.
-func retrierCall(ctx context.Context, op func(ctx context.Context) error, slots *backoff.Slots) retry {
-	r := backoff.Retrier{AttemptTimeout: attemptTimeout, Slots: slots, MaxRetries: maxRetries}
-	return func() error { return r.Do(ctx, op) }
-}
-
-// semaphoreCall is oursPerCall with a bound on the calls in progress, written by hand.
-func semaphoreCall(ctx context.Context, op func() error) retry {
-	inProgress := make(chan struct{}, atOnce)
-	return func() error {
-		select {
-		case inProgress <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		defer func() { <-inProgress }()
-		return backoff.Retry(op, oursPolicy(ctx))
+// serviceCall makes the same call by a Retrier, with slots and a budget besides.
+func serviceCall(ctx context.Context) retry {
+	r := backoff.Retrier{
+		AttemptTimeout: attemptTimeout,
+		Slots:          backoff.NewSlots(atOnce),
+		MaxRetries:     maxRetries,
+		Budget:         new(backoff.Budget),
 	}
+	return func() error { return r.Do(ctx, succeed) }
 }
 
 func succeed(context.Context) error { return nil }
@@ -216,7 +160,8 @@ func failing(n int) func() error {
 	}
 	calls := 0
 	return func() error {
-		if calls++; calls > n {
+		calls++
+		if calls > n {
 			calls = 0
 			return nil
 		}
