@@ -18,7 +18,7 @@ type library struct {
 	policy         func(p policySpec, cancel func(), use func(rule)) resettable
 	withContext    func(resettable, context.Context) resettable
 	withMaxRetries func(resettable, uint64) resettable
-	transparent    func(resettable, int, func(rule)) resettable
+	transparent    func(resettable, func(rule)) resettable
 	permanent      func(error) error
 	emptyPermanent error
 	retry          func(func() (int, error), resettable, func(error, time.Duration), timer) (int, error)
@@ -41,15 +41,7 @@ var own = library{
 		return backoff.WithContext(b, ctx)
 	},
 	withMaxRetries: func(b resettable, n uint64) resettable { return backoff.WithMaxRetries(b, n) },
-	transparent: func(b resettable, kind int, _ func(rule)) resettable {
-		switch kind {
-		case 1:
-			return backoff.WithRetryIf(b, func(error) bool { return true })
-		case 2:
-			return backoff.WithBudget(b, &backoff.Budget{Capacity: 1e9})
-		}
-		return &transparent{over(b)}
-	},
+	transparent:    func(b resettable, _ func(rule)) resettable { return &transparent{over(b)} },
 	permanent:      backoff.Permanent,
 	emptyPermanent: &backoff.PermanentError{},
 	retry: func(op func() (int, error), b resettable, notify func(error, time.Duration), t timer) (int, error) {
@@ -90,7 +82,7 @@ var v4 = library{
 		return cenkalti4.WithContext(b, ctx)
 	},
 	withMaxRetries: func(b resettable, n uint64) resettable { return cenkalti4.WithMaxRetries(b, n) },
-	transparent: func(b resettable, _ int, use func(rule)) resettable {
+	transparent: func(b resettable, use func(rule)) resettable {
 		use(ruleUnwrap)
 		return cenkalti4.WithMaxRetries(b, math.MaxUint64) // the only one that v4 looks through
 	},
@@ -145,7 +137,7 @@ func (l library) run(sc scenario, use func(rule)) (tr trace) {
 	op := func() (int, error) {
 		calls++
 		record(call, 0)
-		tr.last = nil
+		tr.before, tr.last, tr.cut = tr.last, nil, false
 		if exp, ok := base.(*backoff.ExponentialBackOff); ok && sc.policy.changed != 0 && calls == 1 {
 			exp.InitialInterval = sc.policy.changed
 		}
@@ -161,6 +153,7 @@ func (l library) run(sc scenario, use func(rule)) (tr trace) {
 			b.Reset()
 		}
 		tr.fails, tr.last = a.fails, l.error(a.fails, bases[calls-1])
+		tr.cut = visible.Err() != nil
 		return calls, tr.last
 	}
 	var onNotify func(error, time.Duration)
@@ -216,7 +209,7 @@ func (l library) decorate(b resettable, sc scenario, cancels *[]context.CancelFu
 		case decorateRetries:
 			b = l.withMaxRetries(b, d.retries)
 		case decorateTransparent:
-			b = l.transparent(b, d.kindOf, use)
+			b = l.transparent(b, use)
 		case decorateOpaque:
 			o := over(b)
 			b = &o

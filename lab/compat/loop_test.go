@@ -63,6 +63,7 @@ type rule string
 
 const (
 	ruleContextError rule = "when the context ends, the error has the cause and the last error besides"
+	ruleBefore       rule = "if the context ended the last attempt, the error has that of the attempt before, too"
 	ruleRefusal      rule = "a later wait that would pass the deadline is not begun and not notified"
 	ruleDone         rule = "no call and no notification once the context is done"
 	rulePermanent    rule = "a permanent error below others keeps their text, all marks go, and an empty one is a failure"
@@ -75,7 +76,7 @@ const (
 )
 
 var rules = []rule{
-	ruleContextError, ruleRefusal, ruleDone, rulePermanent, ruleUnwrap, ruleNegative, ruleFields,
+	ruleContextError, ruleBefore, ruleRefusal, ruleDone, rulePermanent, ruleUnwrap, ruleNegative, ruleFields,
 	ruleChanged, ruleNilPolicy, ruleNoChannel,
 }
 
@@ -86,6 +87,8 @@ type trace struct {
 	value  int
 	err    error
 	last   error // the operation's
+	before error // that of the call before
+	cut    bool  // the visible context had ended when the last call returned
 	fails  failure
 	ctx    error // the visible context's error when the loop had ended
 	cause  error // and its cause
@@ -227,7 +230,12 @@ func (want expectation) judge(ours, theirs trace, use func(rule)) string {
 	if want.result == refused {
 		of, cause = context.DeadlineExceeded, nil
 	}
-	bare := of == last && (cause == nil || cause == last)
+	var before error
+	if ours.cut && ours.before != nil {
+		use(ruleBefore)
+		before = ours.before
+	}
+	bare := of == last && (cause == nil || cause == last) && (before == nil || before == last)
 	if !bare {
 		use(ruleContextError)
 	}
@@ -238,6 +246,12 @@ func (want expectation) judge(ours, theirs trace, use func(rule)) string {
 		return "the context's error was expected, bare"
 	case !errors.Is(err, of) || !errors.Is(err, last) || cause != nil && !errors.Is(err, cause):
 		return "the error lacks the context's, its cause's or the operation's"
+	case before != nil && !errors.Is(err, before):
+		return "the error lacks that of the attempt before"
+	case slices.ContainsFunc(bases, func(base error) bool {
+		return errors.Is(err, base) && !errors.Is(last, base) && !errors.Is(before, base)
+	}):
+		return "the error has that of an earlier attempt"
 	case strings.Contains(err.Error(), "\n"):
 		return "the error has more than one line"
 	case os.IsTimeout(err) != os.IsTimeout(of):

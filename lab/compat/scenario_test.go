@@ -97,8 +97,6 @@ func newScenario(s *script) scenario {
 		switch d.kind {
 		case decorateRetries:
 			d.retries = uint64(s.below(8))
-		case decorateTransparent:
-			d.kindOf = s.below(3)
 		case decorateContext:
 			d.context = len(sc.contexts)
 			sc.contexts = append(sc.contexts, contextSpec{
@@ -202,7 +200,7 @@ type decoratorKind int
 const (
 	decorateContext     decoratorKind = iota
 	decorateRetries                   // WithMaxRetries
-	decorateTransparent               // a user's with Unwrap, or one of this library that never stops here
+	decorateTransparent               // a user's with Unwrap
 	decorateOpaque                    // a user's, without
 )
 
@@ -210,7 +208,6 @@ type decorator struct {
 	kind    decoratorKind
 	context int // its index
 	retries uint64
-	kindOf  int // of a transparent one
 }
 
 // visible returns the index of the context that a loop waits on: the outermost that no decorator

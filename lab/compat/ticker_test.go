@@ -49,9 +49,6 @@ func compareTickers(t *testing.T, s []byte) []rule {
 	rest := script(s)
 	sc := newScenario(&rest)
 	sc.policy.ends, sc.policy.changed = 0, 0 // they would be beside the ticker's goroutine
-	for i := range sc.decorators {
-		sc.decorators[i].kindOf %= 2 // a Ticker takes no budget
-	}
 	var used []rule
 	use := func(r rule) {
 		if !slices.Contains(used, r) {
