@@ -164,10 +164,11 @@ func TestHostile(t *testing.T) {
 			},
 			AttemptTimeout: 50 * time.Millisecond,
 			Slots:          slots,
+			MaxRetries:     9,
 			MaxRetryAfter:  20 * time.Millisecond,
 			Budget:         &backoff.Budget{RetryCost: -1},
 			Policy: func() backoff.BackOff {
-				return backoff.WithMaxRetries(backoff.NewExponentialBackOff(backoff.WithInitialInterval(time.Millisecond), backoff.WithJitter(backoff.FullJitter)), 9)
+				return backoff.NewExponentialBackOff(backoff.WithInitialInterval(time.Millisecond), backoff.WithJitter(backoff.FullJitter))
 			},
 			Done: func(_ context.Context, _ string, n int, _ error) { s.attempts.Add(int64(n)) },
 		}), s.count))
@@ -185,7 +186,7 @@ func TestHostile(t *testing.T) {
 	require.NoError(t, conn.Close())
 	server.Stop()
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 10*time.Second, 10*time.Millisecond, "goroutines are left") // +1: Eventually's
-	t.Logf("%d calls, %d attempts of those that may be repeated, %d seen by the server, %d connections cut: %d good, %d failed, %d ended by their context",
+	t.Logf("%d calls, %d attempts, %d seen by the server, %d connections cut: %d good, %d failed, %d ended by their context",
 		s.tries.Load(), s.attempts.Load(), s.calls.Load(), s.cut.Load(), s.good.Load(), s.failed.Load(), s.ended.Load())
 	t.Logf("corrupted: %d; seen twice though they must not be: %d", s.corrupt.Load(), s.doubled.Load())
 	require.Zero(t, s.corrupt.Load()+s.doubled.Load())
