@@ -1,8 +1,8 @@
 // Package grpcretry is a unary gRPC client interceptor that retries.
 //
 // A call of a method that [Options.Idempotent] names is sent again if its attempt ended with codes.Unavailable, or
-// with codes.DeadlineExceeded, as it does after [Options.AttemptTimeout]. Any other call is sent once. (gRPC itself
-// sends a call again that never left the client.) Streams are not retried.
+// with codes.DeadlineExceeded, as it does after [Options.AttemptTimeout]; [Retryable] says the exceptions. Any other
+// call is sent once. (gRPC itself sends a call again that never left the client.) Streams are not retried.
 //
 // Each code that is retried may come after the server has done the work, even Unavailable: name only methods for
 // which twice is the same as once.
