@@ -54,7 +54,7 @@ func (b block) file() string {
 	if err == nil {
 		return line + b.code + "\n"
 	}
-	return "func _() {\n" + line + b.code + "}\n"
+	return "func _() error {\n" + line + b.code + "return nil\n}\n"
 }
 
 var declaration = regexp.MustCompile(`(?m)^(?:func|type|var|const) (\w+)`)
@@ -67,7 +67,7 @@ func complete(stubs string, all ...block) string {
 	}
 	declared := map[string]bool{}
 	for _, name := range declaration.FindAllStringSubmatch(code, -1) {
-		declared[name[1]] = true
+		declared[name[1]] = name[1] != "_"
 	}
 
 	file := ""

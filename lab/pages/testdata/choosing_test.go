@@ -1,0 +1,352 @@
+package page
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+	"example.com/backoff/httpretry"
+)
+
+var errDown = errors.New("down")
+
+func down(context.Context) error { return errDown }
+
+// A request that finds no slot waits for four of its five seconds. An order that does not exist is looked for once.
+func TestHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		server := Server{store: func(context.Context, int64) (*Order, error) {
+			calls++
+			return nil, sql.ErrNoRows
+		}}
+		_, err := server.order(t.Context(), 1)
+		require.Equal(t, sql.ErrNoRows, err)
+		require.Equal(t, 1, calls)
+
+		for range 15 {
+			require.NoError(t, orders.Slots.Acquire(t.Context(), 0))
+			defer orders.Slots.Release()
+		}
+		start := time.Now()
+		_, err = server.order(t.Context(), 1)
+		require.ErrorIs(t, err, backoff.ErrNoSlot)
+		require.Equal(t, 4*time.Second, time.Since(start))
+	})
+}
+
+// A message is set aside after eleven attempts, which take about a minute.
+func TestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts, aside := 0, 0
+		worker := Worker{
+			deliver:    func(context.Context, *Message) error { attempts++; return errDown },
+			deadLetter: func(context.Context, *Message, error) error { aside++; return nil },
+		}
+		start := time.Now()
+		require.NoError(t, worker.handle(t.Context(), nil))
+		require.Equal(t, 11, attempts)
+		require.Equal(t, 1, aside)
+		require.InDelta(t, time.Minute, time.Since(start), float64(30*time.Second))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Second, cancel)
+		require.ErrorIs(t, worker.handle(ctx, nil), context.Canceled)
+		require.Equal(t, 1, aside)
+	})
+}
+
+// Where nothing succeeds, a batch ends early, with a short error.
+func TestBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slog.SetDefault(slog.New(slog.DiscardHandler))
+		var started atomic.Int64
+		upload = func(context.Context, ...any) error {
+			started.Add(1)
+			return backoff.Permanent(errDown)
+		}
+		err := uploadAll(t.Context(), make5000())
+		require.ErrorIs(t, err, errDown)
+		require.LessOrEqual(t, started.Load(), int64(20+15))
+		require.Less(t, len(err.Error()), 100)
+
+		upload = func(_ context.Context, with ...any) error {
+			if with[0] == "file 7" {
+				return backoff.Permanent(errDown)
+			}
+			return nil
+		}
+		require.EqualError(t, uploadAll(t.Context(), make5000()), "1 files failed")
+	})
+}
+
+func make5000() []string {
+	files := make([]string, 5000)
+	for i := range files {
+		files[i] = fmt.Sprint("file ", i)
+	}
+	return files
+}
+
+type baseFunc func(req *http.Request) (*http.Response, error)
+
+func (f baseFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// Of two hundred POSTs at once to an API of ten a second none is lost.
+func TestRateLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var second atomic.Int64
+		var inSecond atomic.Int64
+		limited.Transport.(*httpretry.Transport).Base = baseFunc(func(*http.Request) (*http.Response, error) {
+			now := time.Now().Unix()
+			if second.Swap(now) != now {
+				inSecond.Store(0)
+			}
+			resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}
+			if inSecond.Add(1) > 10 {
+				resp.StatusCode = 429
+				resp.Header.Set("Retry-After", "1")
+			}
+			return resp, nil
+		})
+
+		good := make(chan bool)
+		for range 200 {
+			go func() {
+				resp, err := limited.Post("http://localhost", "", strings.NewReader("body"))
+				good <- err == nil && resp.Body.Close() == nil && resp.StatusCode == 200
+			}()
+		}
+		for range 200 {
+			require.True(t, <-good)
+		}
+	})
+}
+
+// serve starts a server for the current bubble, and returns a transport that leads to it.
+func serve(t *testing.T, handler http.HandlerFunc) *http.Transport {
+	conns := make(listener)
+	server := http.Server{Handler: handler}
+	go server.Serve(conns)
+
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		conns <- server
+		return client, nil
+	}}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.Close()
+	})
+	return transport
+}
+
+// A listener accepts the connections that it is sent.
+type listener chan net.Conn
+
+func (l listener) Accept() (net.Conn, error) {
+	conn, ok := <-l
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (l listener) Close() error {
+	close(l)
+	return nil
+}
+
+func (listener) Addr() net.Addr { return &net.TCPAddr{} }
+
+// An overloaded API is asked again. A stream that stalls ends with an error.
+func TestModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests := 0
+		model.Transport.(*httpretry.Transport).Base = serve(t, func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			if requests < 3 {
+				w.WriteHeader(529)
+				return
+			}
+			fmt.Fprintln(w, "Hello")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})
+		modelURL = "http://localhost"
+
+		var lines []string
+		err := ask(t.Context(), strings.NewReader("question"), func(line string) { lines = append(lines, line) })
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.Equal(t, []string{"Hello"}, lines)
+		require.Equal(t, 3, requests)
+	})
+}
+
+// A POST is sent again with a new token, and the next one has it.
+func TestToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tokens, requests := 0, 0
+		newToken = func(context.Context) (string, error) {
+			tokens++
+			return fmt.Sprint("token ", tokens), nil
+		}
+		defaultTransport := http.DefaultTransport
+		defer func() { http.DefaultTransport = defaultTransport }()
+		http.DefaultTransport = serve(t, func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			if r.Header.Get("Authorization") != "Bearer token 2" {
+				w.WriteHeader(http.StatusUnauthorized)
+			}
+		})
+
+		for range 2 {
+			resp, err := account.Post("http://localhost", "", strings.NewReader("body"))
+			require.NoError(t, err)
+			resp.Body.Close()
+			require.Equal(t, 200, resp.StatusCode)
+		}
+		require.Equal(t, 2, tokens)
+		require.Equal(t, 3, requests)
+	})
+}
+
+// A file of 20 KB comes through a connection that breaks after each four, also if it changes meanwhile. A server that
+// always breaks at the same place, and has no ranges, is given up.
+func TestDownload(t *testing.T) {
+	content := strings.Repeat("content.", 20<<10/8)
+	changed := "changed" + content
+
+	for _, test := range []struct {
+		name     string
+		etag     string
+		changes  bool
+		requests int
+		want     string
+	}{
+		{"ranges", `"a"`, false, 5, content},
+		{"changes", `"a"`, true, 8, changed},
+		{"no ranges", "", false, 6, ""},
+		{"weak", `W/"a"`, false, 6, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			requests := 0
+			mirror.Transport.(*httpretry.Transport).Base = serve(t, func(w http.ResponseWriter, r *http.Request) {
+				requests++
+				served, etag := content, test.etag
+				if test.changes && requests > 2 {
+					served, etag = changed, `"b"`
+				}
+				w.Header().Set("ETag", etag)
+				http.ServeContent(&breaking{w, 4 << 10}, r, "", time.Time{}, strings.NewReader(served))
+			})
+			file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+			require.NoError(t, err)
+			defer file.Close()
+
+			sum := sha256.Sum256([]byte(test.want))
+			err = download(t.Context(), file, "http://localhost", hex.EncodeToString(sum[:]))
+			require.Equal(t, test.requests, requests, test.name)
+			if test.want == "" {
+				require.ErrorIs(t, err, io.ErrUnexpectedEOF, test.name)
+				return
+			}
+			require.NoError(t, err, test.name)
+			got, err := os.ReadFile(file.Name())
+			require.NoError(t, err)
+			require.Equal(t, test.want, string(got), test.name)
+		})
+	}
+}
+
+// A breaking response is one whose connection breaks after so many bytes.
+type breaking struct {
+	http.ResponseWriter
+	left int
+}
+
+func (b *breaking) Write(p []byte) (int, error) {
+	n, err := b.ResponseWriter.Write(p[:min(len(p), b.left)])
+	b.left -= n
+	if n < len(p) {
+		_ = http.NewResponseController(b.ResponseWriter).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	return n, err
+}
+
+// Waiting for a database ends after its time and not after three retries; a report is asked for at equal distances.
+func TestReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slog.SetDefault(slog.New(slog.DiscardHandler))
+		start := time.Now()
+		require.ErrorIs(t, startup.Do(t.Context(), down), errDown)
+		require.InDelta(t, 2*time.Minute, time.Since(start), float64(8*time.Second))
+
+		asked := 0
+		last := time.Time{}
+		reportState = func(context.Context, string) (string, error) {
+			asked++
+			if asked > 1 {
+				require.GreaterOrEqual(t, time.Since(last), 5*time.Second)
+				require.LessOrEqual(t, time.Since(last), 15*time.Second)
+			}
+			last = time.Now()
+			if asked == 20 {
+				return "done", nil
+			}
+			return "running", nil
+		}
+		state, err := waitForReport(t.Context(), "1")
+		require.NoError(t, err)
+		require.Equal(t, "done", state)
+	})
+}
+
+// The loop of a connection goes on until its context ends, and starts over after a healthy minute.
+func TestConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slog.SetDefault(slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		dials := 0
+		lost := time.Time{}
+		connect = func(context.Context) (*Conn, error) {
+			dials++
+			switch {
+			case dials == 21:
+				return &Conn{}, nil // healthy for an hour
+			case dials == 22:
+				require.LessOrEqual(t, time.Since(lost), 750*time.Millisecond)
+				stop()
+			}
+			return nil, errDown
+		}
+		listen = func(context.Context, *Conn) error {
+			time.Sleep(time.Hour)
+			lost = time.Now()
+			return nil
+		}
+		err := stayConnected(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errDown)
+		require.Equal(t, 22, dials)
+	})
+}

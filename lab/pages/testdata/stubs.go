@@ -1,0 +1,107 @@
+// Package page is what the code on the pages takes for granted. TestCode compiles each page together with it, but
+// without what the page declares itself.
+package page
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"expvar"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"example.com/backoff"
+	"example.com/backoff/httpretry"
+	"example.com/backoff/sqlretry"
+)
+
+// No page uses all of the imports.
+var _ = []any{
+	bufio.NewScanner, bytes.NewReader, context.Background, sha256.New, sql.Open, hex.EncodeToString, json.Marshal,
+	errors.New, expvar.NewInt, fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, http.Get, httptest.NewServer,
+	os.Exit, signal.Notify, strings.HasPrefix, new(sync.Mutex), new(atomic.Int64), syscall.SIGTERM, testing.Short,
+	synctest.Test, time.Now, require.NoError, new(errgroup.Group), backoff.Retry, httpretry.Retryable, sqlretry.Do,
+}
+
+var ctx context.Context
+
+var db *sql.DB
+
+var err error
+
+var id int64
+
+var ticker *backoff.Ticker
+
+var messages chan *Message
+
+func handle(*Message) {}
+
+var modelURL string
+
+var ErrNotFound = errors.New("not found")
+
+var errDisconnected = errors.New("disconnected")
+
+type Message struct{}
+
+type Order struct{ ID int64 }
+
+type User struct{ Name string }
+
+type Conn struct{}
+
+type Server struct{ store orderStore }
+
+type orderStore func(ctx context.Context, id int64) (*Order, error)
+
+func (f orderStore) Order(ctx context.Context, id int64) (*Order, error) { return f(ctx, id) }
+
+type Worker struct {
+	deliver    func(ctx context.Context, msg *Message) error
+	deadLetter func(ctx context.Context, msg *Message, err error) error
+}
+
+type userClient interface {
+	Get(ctx context.Context, id string) (*User, error)
+}
+
+var users userClient
+
+var syncFiles func(ctx context.Context) error
+
+var upload, lookUp, pay, save func(ctx context.Context, with ...any) error
+
+var connect func(ctx context.Context) (*Conn, error)
+
+var listen func(ctx context.Context, conn *Conn) error
+
+var newToken func(ctx context.Context) (string, error)
+
+var reportState func(ctx context.Context, id string) (string, error)
+
+func newPolicy(ctx context.Context) backoff.BackOff {
+	return backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3), ctx)
+}
