@@ -29,6 +29,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/avast/retry-go/v5"
+	v7 "github.com/cenkalti/backoff/v7"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -42,7 +44,7 @@ var _ = []any{
 	bufio.NewScanner, bytes.NewReader, context.Background, sha256.New, sql.Open, hex.EncodeToString, json.Marshal,
 	errors.New, expvar.NewInt, fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, http.Get, httptest.NewServer,
 	os.Exit, signal.Notify, strings.HasPrefix, new(sync.Mutex), new(atomic.Int64), syscall.SIGTERM, testing.Short,
-	synctest.Test, time.Now, require.NoError, new(errgroup.Group), backoff.Retry, httpretry.Retryable, sqlretry.Do,
+	synctest.Test, time.Now, retry.New, v7.Permanent, require.NoError, new(errgroup.Group), backoff.Retry, httpretry.Retryable, sqlretry.Do,
 }
 
 var ctx context.Context
