@@ -57,7 +57,7 @@ func (b block) file() string {
 	return "func _() error {\n" + line + b.code + "return nil\n}\n"
 }
 
-var declaration = regexp.MustCompile(`(?m)^(?:func|type|var|const) (\w+)`)
+var declaration = regexp.MustCompile(`(?m)^(?:func|type|var|const) (\w+)[ (=]`)
 
 // complete returns a file of blocks, with those of the stubs that they do not declare themselves.
 func complete(stubs string, all ...block) string {
@@ -82,8 +82,8 @@ func complete(stubs string, all ...block) string {
 
 // A program is a folder of the module that TestCode makes of the pages.
 type program struct {
-	folder, source string
-	rule           string
+	page, folder, source string
+	rule                 string
 }
 
 // programs returns what a page's blocks are when they are put together. A block with a package clause is a program
@@ -96,15 +96,15 @@ func programs(t *testing.T, page, stubs string) []program {
 		folder := fmt.Sprintf("%s%d", base, i)
 		switch {
 		case strings.HasPrefix(b.code, "package "):
-			own = append(own, program{folder, b.code, ""})
+			own = append(own, program{page, folder, b.code, ""})
 		case base == "mistakes":
-			own = append(own, program{folder, complete(stubs, b), b.rule})
+			own = append(own, program{page, folder, complete(stubs, b), b.rule})
 		default:
 			together = append(together, b)
 		}
 	}
 	if together != nil {
-		own = append(own, program{base, complete(stubs, together...), ""})
+		own = append(own, program{page, base, complete(stubs, together...), ""})
 	}
 	return own
 }
@@ -137,6 +137,7 @@ func TestCode(t *testing.T) {
 		tests, err := os.ReadFile("testdata/" + p.folder + "_test.go")
 		if err == nil {
 			module.write(p.folder+"/extra_test.go", string(tests))
+			module.write(p.folder+"/page.md", read(t, p.page))
 		}
 	}
 

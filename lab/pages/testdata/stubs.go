@@ -94,7 +94,11 @@ var users userClient
 
 var syncFiles func(ctx context.Context) error
 
-var upload, lookUp, pay, save func(ctx context.Context, with ...any) error
+var upload func(ctx context.Context, with ...any) error
+
+var lookUp func(ctx context.Context, with ...any) error
+
+var save func(ctx context.Context, with ...any) error
 
 var connect func(ctx context.Context) (*Conn, error)
 
