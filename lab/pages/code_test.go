@@ -155,7 +155,7 @@ func TestCode(t *testing.T) {
 		case p.rule == "" && len(reports) > 0:
 			t.Error(strings.Join(reports, "\n"))
 		case p.rule != "" && (len(reports) != 1 || !strings.HasSuffix(reports[0], "["+p.rule+"]")):
-			t.Errorf("the rule %s should report this once, but there is %q:\n%s", p.rule, reports, p.source)
+			t.Errorf("%s, block %s: the rule %s should report this once, but there is %q", p.page, p.folder, p.rule, reports)
 		}
 	}
 }
