@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -21,52 +22,72 @@ const (
 	discardTime  = 100 * time.Millisecond
 )
 
-// closeTime is how long a Read of a dropped response may go on after its context has ended.
-const closeTime = 10 * time.Second
-
-// An attempt is a request that is sent once. Its context lives until the response has ended and, over HTTP/2,
-// the request's body is closed, which may be later.
+// An attempt is a request that is sent once. Its context lives until the response has ended and, over HTTP/2, the
+// request's body is closed, which may be later.
 type attempt struct {
+	call     *call
 	number   int
-	original *http.Request
 	request  *http.Request      // as it is sent
 	response *http.Response     // nil if there is none, or none any more
 	cancel   context.CancelFunc // ends the request's context
 
 	silence   silence
+	dialed    atomic.Bool // to the server or its proxy
 	connected atomic.Bool // so bytes of the request may have been sent
-	dropped   atomic.Bool // so the response's body is not read any more
+	wrote     atomic.Bool // the whole request
 
 	mu      sync.Mutex
-	uploads []*upload // one, or more if net/http sends the request again by itself
-	open    *upload   // the last of them, until it is closed
-	ended   bool      // the response
-	major   int       // version of its protocol
+	uploads int   // bodies of the request that are not closed: net/http may send it again by itself
+	read    int64 // bytes of the body: most that one of the uploads has read
+	ended   bool  // the response
+	major   int   // version of its protocol
 }
 
-func newAttempt(req *http.Request, body io.ReadCloser, number int, timeout time.Duration) *attempt {
-	ctx, cancel := context.WithCancel(req.Context())
-	a := &attempt{number: number, original: req, cancel: cancel}
-	a.silence.start(timeout, cancel)
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:      func(httptrace.GotConnInfo) { a.connected.Store(true) },
-		WroteRequest: func(httptrace.WroteRequestInfo) { a.silence.restart() },
-	})
+// newAttempt makes the next attempt of c, with this body.
+func newAttempt(c *call, body io.ReadCloser) *attempt {
+	ctx, cancel := context.WithCancel(c.request.Context())
+	a := &attempt{call: c, number: c.attempts, cancel: cancel}
+	a.silence.start(c.timeout, cancel)
 
-	a.request = req.WithContext(ctx)
-	a.request.Header = req.Header.Clone()
-	url := *req.URL
-	a.request.URL = &url
-	if hasBody(req) {
+	a.request = c.request.WithContext(httptrace.WithClientTrace(ctx, a.trace()))
+	a.request.Header = c.request.Header.Clone()
+	if c.request.URL != nil {
+		url := *c.request.URL
+		a.request.URL = &url
+	}
+	if hasBody(c.request) {
 		a.request.Body = a.upload(body)
+	}
+	if hasBody(c.request) && c.request.GetBody != nil {
 		a.request.GetBody = a.getBody
 	}
 	return a
 }
 
+// trace learns from net/http how far the attempt has come.
+func (a *attempt) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		ConnectDone: func(_, _ string, err error) {
+			if err == nil {
+				a.dialed.Store(true)
+			}
+		},
+		GotConn: func(httptrace.GotConnInfo) { a.connected.Store(true) },
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err == nil && !a.wrote.Swap(true) { // when net/http sends it again by itself, that is no progress
+				a.silence.restart()
+			}
+		},
+		Got1xxResponse: func(int, textproto.MIMEHeader) error {
+			a.silence.restart()
+			return nil
+		},
+	}
+}
+
 // getBody is called if net/http sends the request again by itself.
 func (a *attempt) getBody() (io.ReadCloser, error) {
-	body, err := a.original.GetBody()
+	body, err := a.call.request.GetBody()
 	if err != nil {
 		return nil, err
 	}
@@ -77,60 +98,68 @@ func (a *attempt) getBody() (io.ReadCloser, error) {
 func (a *attempt) send(base http.RoundTripper) error {
 	resp, err := base.RoundTrip(a.request)
 	late := a.silence.end()
-	switch {
-	case err == nil && resp != nil:
+	if resp != nil && err == nil {
 		a.accept(resp)
-	case err == nil && !late:
-		return backoff.Permanent(noResponse(base))
 	}
 
-	if late { // what came can no longer be read
+	changed := a.call.length.err()
+	switch {
+	case changed != nil:
+		err = backoff.Permanent(changed)
+	case late: // what came can no longer be read
+		err = &timeoutError{fmt.Sprintf("no response within %v, attempt %d", a.call.timeout, a.number)}
+	case err == nil && resp == nil: // http.Client says the same
+		err = backoff.Permanent(fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", base))
+	}
+	if err != nil {
 		a.discard()
-		return &timeoutError{a.silence.timeout, a.number}
 	}
 	return err
 }
 
-// noResponse returns the error of a base that returns neither a response nor an error. http.Client says the same.
-func noResponse(base http.RoundTripper) error {
-	return fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", base)
+// notSent reports whether err says that no byte of the request was sent.
+func (a *attempt) notSent(err error) bool {
+	if a.connected.Load() {
+		return false
+	}
+	_, late := err.(*timeoutError)
+	noTunnel := a.dialed.Load() && !late // its proxy did not connect to the server, or their handshake failed
+	return noTunnel || dialFailed(err)
 }
 
 // accept makes resp the response of a.
 func (a *attempt) accept(resp *http.Response) {
 	a.response = resp
 	a.major = resp.ProtoMajor
-	if resp.Body == nil || resp.Body == http.NoBody { // http.Client accepts nil, too
+	switch {
+	case resp.Body == nil || resp.Body == http.NoBody: // http.Client accepts nil, too
 		resp.Body = http.NoBody
 		a.end() // not every caller closes what is not there
-		return
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		a.cancel() // the connection is the caller's
+	default:
+		resp.Body = &body{ReadCloser: resp.Body, attempt: a}
 	}
-	resp.Body = &body{ReadCloser: resp.Body, attempt: a}
 }
 
 // end is called when the response has ended.
 func (a *attempt) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-
-	// Over HTTP/1 the end of the response ends the writing of the request.
-	if a.major < 2 || a.open == nil {
-		a.cancel()
-		return
-	}
-	// Over HTTP/2 net/http goes on. The limit is for a server that does not receive what is left. An attempt
-	// that is never cut off has none; its context ends with its parent at the latest.
-	if !a.ended && a.silence.timeout > 0 {
-		time.AfterFunc(a.silence.timeout, a.cancel)
-	}
 	a.ended = true
+	a.release()
+}
+
+// release ends the attempt's context if nothing needs it any more. Over HTTP/1 the end of the response ends the writing
+// of the request, over HTTP/2 net/http goes on. It requires mu.
+func (a *attempt) release() {
+	if a.ended && (a.uploads == 0 || a.major < 2) {
+		a.cancel()
+	}
 }
 
 // discard ends a, within discardTime, whatever the response's body does. It reads what is left of the body, so that
 // its connection can be used again.
-//
-// One goroutine reads and then closes: a body that Base has wrapped need not be safe for both at once. (A pooled gzip
-// reader is not.) Only a Read that goes on for closeTime, although its context has ended, is ended by Close.
 func (a *attempt) discard() {
 	defer a.cancel()
 	if a.response == nil {
@@ -138,62 +167,26 @@ func (a *attempt) discard() {
 	}
 	body := a.response.Body
 	a.response = nil
-	limit, stop := context.WithTimeout(a.original.Context(), discardTime)
-	defer stop()
 
-	var closing atomic.Bool
-	closeOnce := func() {
-		if closing.CompareAndSwap(false, true) {
-			body.Close()
-		}
-	}
-	done := inBackground(func() {
-		io.CopyN(io.Discard, body, discardBytes)
-		a.cancel() // before Close, which over HTTP/2 otherwise waits for a Read of the request's body
-		closeOnce()
-	})
-	select {
-	case bug := <-done:
-		if bug != nil {
-			panic(bug)
-		}
-	case <-limit.Done():
-		a.dropped.Store(true)
-		time.AfterFunc(closeTime, func() { inBackground(closeOnce) })
-	}
-}
-
-// inBackground calls f, and sends what f panics with, or nil.
-func inBackground(f func()) <-chan any {
+	// One goroutine reads and then closes: a body that Base has wrapped need not be safe for both at once. (A pooled
+	// gzip reader is not.)
 	done := make(chan any, 1)
 	go func() {
 		defer func() { done <- recover() }()
-		f()
+		io.CopyN(io.Discard, body, discardBytes)
+		a.cancel() // before Close, which over HTTP/2 otherwise waits for a Read of the request's body
+		body.Close()
 	}()
-	return done
-}
 
-// A body is a response's body. A Read that fails or Close ends its attempt.
-type body struct {
-	io.ReadCloser
-	attempt *attempt
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	if b.attempt.dropped.Load() {
-		return 0, http.ErrBodyReadAfterClose // or discard could read it forever
+	limit, stop := context.WithTimeout(a.call.request.Context(), discardTime)
+	defer stop()
+	select {
+	case bug := <-done:
+		if bug != nil {
+			panic(bug) // the body's, to the caller
+		}
+	case <-limit.Done():
 	}
-	n, err := b.ReadCloser.Read(p)
-	if err != nil { // not every caller closes what has ended
-		b.attempt.end()
-	}
-	return n, err
-}
-
-func (b *body) Close() error {
-	b.attempt.dropped.Store(true)
-	defer b.attempt.end()
-	return b.ReadCloser.Close()
 }
 
 // A silence ends an attempt that makes no progress for as long as its timeout. Zero is no limit.
@@ -226,16 +219,10 @@ func (s *silence) end() (late bool) {
 	return s.timer != nil && !s.timer.Stop()
 }
 
-// timeoutError is the error of an attempt that was silent for its timeout.
-type timeoutError struct {
-	timeout time.Duration
-	attempt int
-}
+// timeoutError is the error of an attempt, or of a Read of a response's body, that has taken too long.
+type timeoutError struct{ text string }
 
-func (e *timeoutError) Error() string {
-	return fmt.Sprintf("no response within %v, attempt %d", e.timeout, e.attempt)
-}
-
+func (e *timeoutError) Error() string   { return e.text }
 func (e *timeoutError) Timeout() bool   { return true }
 func (e *timeoutError) Temporary() bool { return true }
 

@@ -57,23 +57,6 @@ func hasKey(req *http.Request, name string) bool {
 
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
 
-// closeBody is for a request that is not sent.
-func closeBody(req *http.Request) {
-	if req.Body != nil {
-		req.Body.Close()
-	}
-}
-
-// canceled reports whether the Cancel channel of req is closed.
-func canceled(req *http.Request) bool {
-	select {
-	case <-req.Cancel: //lint:ignore SA1019 net/http heeds it
-		return true
-	default:
-		return false
-	}
-}
-
 // dialFailed reports whether err says that no connection could be made, to the server or to its proxy.
 func dialFailed(err error) bool {
 	var operation *net.OpError

@@ -1,100 +1,88 @@
 package httpretry
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net/http"
-	"slices"
+	"sync"
 )
 
-// An upload is a request's body that an attempt sends. Each Read that brings bytes is progress. net/http may read
-// and close it even after RoundTrip has returned.
+// An upload is a request's body that an attempt sends. net/http may read and close it even after RoundTrip has
+// returned.
 type upload struct {
 	io.ReadCloser
 	attempt *attempt
-	turn    chan struct{} // holds one token, which Read takes for as long as it reads
-	left    int64         // bytes that the request's ContentLength promises; below zero if it promises none
+	read    int64 // bytes
+	closed  sync.Once
 }
 
 // upload returns body as a sends it.
 func (a *attempt) upload(body io.ReadCloser) *upload {
-	u := &upload{ReadCloser: body, attempt: a, turn: make(chan struct{}, 1), left: a.original.ContentLength}
-	if u.left == 0 { // unknown, as there is a body
-		u.left = -1
-	}
-	u.turn <- struct{}{}
-
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.uploads = append(a.uploads, u)
-	a.open = u
-	return u
-}
-
-// endUploads lets no Read of the request's body begin any more, and waits for one that has begun, but not for longer
-// than discardTime: the next body may be the same reader, sought back to its start.
-func (a *attempt) endUploads() {
-	limit, stop := context.WithTimeout(a.original.Context(), discardTime)
-	defer stop()
-
-	a.mu.Lock()
-	uploads := slices.Clone(a.uploads)
-	a.mu.Unlock()
-	for _, u := range uploads {
-		select {
-		case <-u.turn:
-		case <-limit.Done():
-		}
-	}
+	a.uploads++
+	return &upload{ReadCloser: body, attempt: a}
 }
 
 func (u *upload) Read(p []byte) (int, error) {
-	select {
-	case <-u.turn:
-	default:
-		return 0, http.ErrBodyReadAfterClose
-	}
-	defer func() { u.turn <- struct{}{} }()
-
 	n, err := u.ReadCloser.Read(p)
-	if n > 0 {
-		u.attempt.silence.restart()
-	}
-	if u.left < 0 {
-		return n, err
-	}
-	u.left -= int64(n)
-	if u.left == 0 && err == nil {
-		return u.checkEnd(n)
+	u.read += int64(n)
+	u.attempt.progress(u.read)
+	changed := u.attempt.call.length.check(u.read, err == io.EOF)
+	if changed != nil {
+		return n, changed
 	}
 	return n, err
 }
 
-// checkEnd returns n, the bytes that the last Read brought, if there are no more. Otherwise the server would receive
-// a part of the body as the whole: net/http looks only after it has sent this part.
-func (u *upload) checkEnd(n int) (int, error) {
-	more, err := u.ReadCloser.Read(make([]byte, 1))
-	if more > 0 {
-		return 0, fmt.Errorf("http: ContentLength=%d with a longer body", u.attempt.original.ContentLength)
+// progress begins the attempt's timeout again if so many bytes of the request's body have not been read before. When
+// net/http sends the request again by itself, the same bytes are no progress.
+func (a *attempt) progress(read int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if read > a.read {
+		a.read = read
+		a.silence.restart()
 	}
-	return n, err
 }
 
 func (u *upload) Close() error {
-	defer u.attempt.closed(u)
+	u.closed.Do(func() {
+		u.attempt.mu.Lock()
+		defer u.attempt.mu.Unlock()
+		u.attempt.uploads--
+		u.attempt.release()
+	})
 	return u.ReadCloser.Close()
 }
 
-// closed is called when u is closed.
-func (a *attempt) closed(u *upload) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.open != u {
-		return
+// A length is what is known of the length of a request's body. It tells a body that is sent again from another one,
+// such as a buffer that has been read already, before the server takes that for the whole.
+type length struct {
+	mu      sync.Mutex
+	least   int64 // bytes that have been read of it
+	whole   bool  // that is all
+	changed error // it was another body
+}
+
+// check is told how many bytes of a body have been read, and whether that is all. It returns an error if another
+// attempt's body was longer or shorter.
+func (l *length) check(read int64, all bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	shorter := all && read < l.least
+	longer := l.whole && read > l.least
+	if shorter || longer {
+		l.changed = fmt.Errorf("http: the request's body has changed: %d bytes, and %d in an earlier attempt", read, l.least)
+		return l.changed
 	}
-	a.open = nil
-	if a.ended {
-		a.cancel()
-	}
+	l.least = max(l.least, read)
+	l.whole = l.whole || all
+	return nil
+}
+
+// err returns an error if an attempt's body was another one.
+func (l *length) err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed
 }

@@ -1,0 +1,39 @@
+package httpretry
+
+import (
+	"cmp"
+	"hash/maphash"
+	"net/url"
+	"sync"
+
+	"example.com/backoff"
+)
+
+// seed is that of all hashes of hosts.
+var seed = maphash.MakeSeed()
+
+// hosts holds a budget for each host. It remembers the last 5,000 hosts, and at most 10,000. A hash of the
+// host's name takes as little memory for a long name as for a short one.
+type hosts struct {
+	mu     sync.Mutex
+	recent map[uint64]*backoff.Budget
+	old    map[uint64]*backoff.Budget
+}
+
+func (h *hosts) budget(service *url.URL) *backoff.Budget {
+	key := maphash.String(seed, service.Scheme+"://"+service.Host)
+
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if budget := h.recent[key]; budget != nil {
+		return budget
+	}
+
+	if h.recent == nil || len(h.recent) == 5000 {
+		h.old = h.recent
+		h.recent = make(map[uint64]*backoff.Budget)
+	}
+	budget := cmp.Or(h.old[key], new(backoff.Budget))
+	h.recent[key] = budget
+	return budget
+}
