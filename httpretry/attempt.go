@@ -142,20 +142,18 @@ func (a *attempt) accept(resp *http.Response) {
 	}
 }
 
-// end is called when the response has ended.
+// end is called when the response has ended. Over HTTP/1 that ends the writing of the request, over HTTP/2 net/http goes
+// on, and the attempt ends when its body is closed.
 func (a *attempt) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ended = true
-	a.release()
-}
-
-// release ends the attempt's context if nothing needs it any more. Over HTTP/1 the end of the response ends the writing
-// of the request, over HTTP/2 net/http goes on. It requires mu.
-func (a *attempt) release() {
-	if a.ended && (a.uploads == 0 || a.major < 2) {
+	switch {
+	case a.major < 2 || a.uploads == 0:
 		a.cancel()
+	case !a.ended && a.call.timeout > 0:
+		time.AfterFunc(a.call.timeout, a.cancel) // the server may not take the rest, and net/http not say that it has stopped
 	}
+	a.ended = true
 }
 
 // discard ends a, within discardTime, whatever the response's body does. It reads what is left of the body, so that

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"runtime"
 	"strings"
@@ -24,654 +25,604 @@ import (
 	"example.com/backoff/httpretry"
 )
 
-func threeRetries() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3) }
-
-// A script is a server on a loopback port that answers with one status after the other, and then
-// with the last one forever. Status 0 cuts the connection.
-type script struct {
-	*httptest.Server
-	mu       sync.Mutex
-	requests int
-	bodies   []string
-}
-
-func newScript(t *testing.T, header http.Header, statuses ...int) *script {
-	s := new(script)
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		s.mu.Lock()
-		status := statuses[min(s.requests, len(statuses)-1)]
-		s.requests++
-		s.bodies = append(s.bodies, string(body))
-		s.mu.Unlock()
-		if status == 0 {
-			panic(http.ErrAbortHandler)
-		}
-		for name := range header {
-			w.Header().Set(name, header.Get(name))
-		}
-		w.WriteHeader(status)
-		fmt.Fprint(w, strings.Repeat("answer ", 1000))
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
-
-func (s *script) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.requests
-}
-
-// send sends a request with the server's own connections.
-func (s *script) send(transport *httpretry.Transport, request *http.Request) (*http.Response, error) {
-	transport.Base = s.Client().Transport
-	if transport.Policy == nil {
-		transport.Policy = threeRetries
-	}
-	return transport.RoundTrip(request)
-}
-
-func newRequest(t *testing.T, method, url, body string) *http.Request {
-	t.Helper()
-	var reader io.Reader
-	if body != "" {
-		reader = strings.NewReader(body)
-	}
-	request, err := http.NewRequestWithContext(context.Background(), method, url, reader)
+func TestZeroTransport(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }))
+	defer server.Close()
+	client := http.Client{Transport: new(httpretry.Transport)}
+	resp, err := client.Do(newRequest(t, "PUT", server.URL, "echo"))
 	require.NoError(t, err)
-	return request
-}
-
-func TestStatuses(t *testing.T) {
-	for _, status := range []int{408, 429, 500, 502, 503, 504, 512, 520, 529, 599} {
-		s := newScript(t, nil, status, status, 200)
-		response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
-		require.NoError(t, err)
-		require.Equal(t, 200, response.StatusCode)
-		require.NoError(t, response.Body.Close())
-		require.Equal(t, 3, s.count())
-	}
-	for _, status := range []int{200, 301, 400, 404, 501, 505, 511} {
-		s := newScript(t, nil, status)
-		response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
-		require.NoError(t, err)
-		require.Equal(t, status, response.StatusCode)
-		require.NoError(t, response.Body.Close())
-		require.Equal(t, 1, s.count())
-	}
-}
-
-func TestDroppedConnection(t *testing.T) {
-	s := newScript(t, nil, 0, 0, 200)
-	response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
+	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
-	require.Equal(t, 200, response.StatusCode)
-	require.NoError(t, response.Body.Close())
-
-	s = newScript(t, nil, 0)
-	_, err = s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
-	require.ErrorIs(t, err, io.EOF)
-	require.Equal(t, 4, s.count())
-
-	s = newScript(t, nil, 0)
-	_, err = s.send(new(httpretry.Transport), newRequest(t, "PUT", s.URL, strings.Repeat("long ", 1<<20)))
-	require.Error(t, err)
-	require.Equal(t, 4, s.count())
+	require.Equal(t, "echo", string(body))
+	require.NoError(t, resp.Body.Close())
 }
 
-// TestSent has all outcomes.
-func TestRepeatable(t *testing.T) {
-	key := func(r *http.Request) { r.Header.Set("Idempotency-Key", "1") }
+// Which requests may be sent twice. TestSent has all outcomes.
+func TestIdempotent(t *testing.T) {
 	for _, test := range []struct {
-		name, method, body string
-		change             func(*http.Request)
-		after503, after429 int // how often it is sent
+		method string
+		header http.Header
+		want   int // attempts after status 503
 	}{
-		{"GET", "GET", "", nil, 4, 4},
-		{"empty method", "", "", nil, 4, 4},
-		{"PUT", "PUT", "body", nil, 4, 4},
-		{"DELETE", "DELETE", "", nil, 4, 4},
-		{"HEAD", "HEAD", "", nil, 4, 4},
-		{"OPTIONS", "OPTIONS", "", nil, 4, 4},
-		{"TRACE", "TRACE", "", nil, 4, 4},
-		{"PUT, NoBody", "PUT", "", func(r *http.Request) { r.Body = http.NoBody }, 4, 4},
-		{"PUT, body once", "PUT", "body", func(r *http.Request) { r.GetBody = nil }, 1, 1},
-		{"GET, upgrade", "GET", "", func(r *http.Request) {
-			r.Header.Set("Connection", "Upgrade")
-			r.Header.Set("Upgrade", "websocket")
-		}, 1, 1},
+		{"GET", nil, 4},
+		{"", nil, 4},
+		{"HEAD", nil, 4},
+		{"OPTIONS", nil, 4},
+		{"TRACE", nil, 4},
+		{"PUT", nil, 4},
+		{"DELETE", nil, 4},
+		{"POST", nil, 1},
+		{"PATCH", nil, 1},
+		{"MERGE", nil, 1},
+		{"get", nil, 1},
+		{"POST", http.Header{"Idempotency-Key": {"1"}}, 4},
+		{"POST", http.Header{"Idempotency-Key": {""}}, 1},
+		{"POST", http.Header{"Idempotency-Key": {}}, 4},
+		{"POST", http.Header{"Idempotency-Key": nil}, 4},
+		{"POST", http.Header{"X-Idempotency-Key": {"1"}}, 4},
+		{"POST", http.Header{"X-Idempotency-Key": nil}, 4},
+		{"POST", http.Header{"Key": {"1"}}, 1},
+	} {
+		transport, attempts := answering(503)
+		req := newRequest(t, "POST", "http://localhost", "body")
+		req.Method = test.method
+		req.Header = test.header
+		resp, err := transport.RoundTrip(req)
+		require.NoError(t, err)
+		require.Equal(t, 503, resp.StatusCode)
+		require.Equal(t, test.want, *attempts, test)
+	}
+}
 
-		{"POST", "POST", "body", nil, 1, 4},
-		{"POST without body", "POST", "", nil, 1, 4},
-		{"PATCH", "PATCH", "body", nil, 1, 4},
-		{"unknown method", "MERGE", "body", nil, 1, 4},
-		{"method in lower case", "get", "", nil, 1, 4},
-		{"POST, body once", "POST", "body", func(r *http.Request) { r.GetBody = nil }, 1, 1},
+// The field Retryable takes the place of the rule. For a POST it is asked only where nothing has been done.
+func TestRetryable(t *testing.T) {
+	errFatal := errors.New("fatal")
+	always := func(*http.Request, *http.Response, error) bool { return true }
+	never := func(*http.Request, *http.Response, error) bool { return false }
+	for _, test := range []struct {
+		name      string
+		method    string
+		retryable func(*http.Request, *http.Response, error) bool
+		answers   []any
+		want      any // a status or an error
+		calls     int
+	}{
+		{"another status", "GET", func(_ *http.Request, resp *http.Response, err error) bool {
+			return resp != nil && resp.StatusCode == 404 || httpretry.Retryable(resp, err)
+		}, []any{404, 503, io.ErrUnexpectedEOF, 200}, 200, 4},
+		{"another error", "GET", func(_ *http.Request, resp *http.Response, err error) bool {
+			return err != errFatal && httpretry.Retryable(resp, err)
+		}, []any{503, errFatal}, errFatal, 2},
+		{"an error that is permanent by the rule", "GET", always, []any{http.ErrSchemeMismatch, 503}, 503, 4},
+		{"a Permanent of the Base", "GET", always, []any{503, backoff.Permanent(errFatal)}, errFatal, 2},
+		{"a success", "GET", always, []any{200}, 200, 4},
+		{"never a status", "GET", never, []any{503}, 503, 1},
+		{"never an error", "GET", never, []any{io.EOF}, io.EOF, 1},
+		{"by method", "DELETE", func(req *http.Request, _ *http.Response, _ error) bool {
+			return req.Method != "DELETE"
+		}, []any{503}, 503, 1},
 
-		{"key", "POST", "body", key, 4, 4},
-		{"key, PATCH", "PATCH", "body", key, 4, 4},
-		{"key, empty", "POST", "body", func(r *http.Request) { r.Header.Set("Idempotency-Key", "") }, 1, 4},
-		{"key, no value", "POST", "body", func(r *http.Request) { r.Header["Idempotency-Key"] = []string{} }, 4, 4},
-		{"key, nil", "POST", "body", func(r *http.Request) { r.Header["Idempotency-Key"] = nil }, 4, 4},
-		{"X key", "POST", "body", func(r *http.Request) { r.Header.Set("X-Idempotency-Key", "1") }, 4, 4},
-		{"X key, nil", "POST", "body", func(r *http.Request) { r.Header["X-Idempotency-Key"] = nil }, 4, 4},
-		{"another key", "POST", "body", func(r *http.Request) { r.Header.Set("Key", "1") }, 1, 4},
-		{"key, body once", "POST", "body", func(r *http.Request) {
-			key(r)
-			r.GetBody = nil
-		}, 1, 1},
+		{"POST, the rule", "POST", nil, []any{429, errDial, 200}, 200, 3},
+		{"POST, then something is done", "POST", nil, []any{429, 409, 200}, 409, 2},
+		{"POST, a status", "POST", always, []any{503}, 503, 1},
+		{"POST, a success", "POST", always, []any{200}, 200, 1},
+		{"POST, an error", "POST", always, []any{io.EOF}, io.EOF, 1},
+		{"POST, nothing done", "POST", always, []any{429, errDial, 503}, 503, 3},
+		{"POST, nothing done, never", "POST", never, []any{429}, 429, 1},
+		{"POST, no connection, never", "POST", never, []any{errDial}, errDial, 1},
+		{"POST, no token", "POST", always, []any{401, 407, 200}, 200, 3},
+		{"POST, no token, the rule", "POST", nil, []any{401}, 401, 1},
+		{"no answer at all", "GET", always, []any{nil}, nil, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for status, want := range map[int]int{503: test.after503, 429: test.after429} {
-				s := newScript(t, nil, status)
-				request := newRequest(t, test.method, s.URL, test.body)
-				request.Method = test.method
-				if test.change != nil {
-					test.change(request)
-				}
-				response, err := s.send(new(httpretry.Transport), request)
+			transport, calls := answering(test.answers...)
+			transport.Retryable = test.retryable
+			resp, err := transport.RoundTrip(newRequest(t, test.method, "http://localhost", ""))
+			switch want := test.want.(type) {
+			case int:
 				require.NoError(t, err)
-				require.Equal(t, status, response.StatusCode)
-				require.NoError(t, response.Body.Close())
-				require.Equal(t, want, s.count(), "after status %d", status)
-				for _, body := range s.bodies {
-					require.Equal(t, test.body, body)
-				}
+				require.Equal(t, want, resp.StatusCode)
+			case error:
+				require.Equal(t, want, err)
+			default: // as http.Client says it
+				require.Contains(t, fmt.Sprint(err), "returned a nil *Response with a nil error")
 			}
+			require.Equal(t, test.calls, *calls)
 		})
 	}
 }
 
-// The mark of net/http, a key without values, does not reach the server.
-func TestMarkNotSent(t *testing.T) {
-	var keys []bool
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, key := r.Header["Idempotency-Key"]
-		keys = append(keys, key)
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}))
+// The function may read a response's body, if it puts another in its place.
+func TestRetryableBody(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "not yet") }))
 	defer server.Close()
-
-	request := newRequest(t, "POST", server.URL, "body")
-	request.Header["Idempotency-Key"] = nil
-	response, err := (&httpretry.Transport{Policy: threeRetries}).RoundTrip(request)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, []bool{false, false, false, false}, keys)
-}
-
-// A POST is sent again until something has been done with it, whatever comes first.
-func TestPost(t *testing.T) {
-	for _, test := range []struct {
-		statuses []int
-		want     int // status
-		count    int
-	}{
-		{[]int{429, 429, 200}, 200, 3},
-		{[]int{429, 503, 200}, 503, 2},
-		{[]int{429, 409, 200}, 409, 2},
-		{[]int{429}, 429, 4},
-	} {
-		s := newScript(t, nil, test.statuses...)
-		response, err := s.send(new(httpretry.Transport), newRequest(t, "POST", s.URL, "body"))
+	transport, calls := counted(server.Client().Transport.RoundTrip)
+	transport.Retryable = func(_ *http.Request, resp *http.Response, _ error) bool {
+		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
-		require.Equal(t, test.want, response.StatusCode)
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		require.Len(t, body, 7000)
-		require.NoError(t, response.Body.Close())
-		require.Equal(t, test.count, s.count(), test.statuses)
-		for _, body := range s.bodies {
-			require.Equal(t, "body", body)
-		}
+		resp.Body = io.NopCloser(strings.NewReader(string(body)))
+		return string(body) == "not yet"
 	}
-
-	s := newScript(t, nil, 429, 0, 200)
-	_, err := s.send(new(httpretry.Transport), newRequest(t, "POST", s.URL, "body"))
-	require.ErrorIs(t, err, io.EOF)
-	require.Equal(t, 2, s.count())
+	parent := newCounting()
+	resp, err := transport.RoundTrip(newRequest(t, "GET", server.URL, "").WithContext(parent))
+	require.NoError(t, err)
+	require.Equal(t, 4, *calls)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, "not yet", string(body))
+	require.Zero(t, parent.registered.Load())
 }
 
-// A POST is sent again if there was no connection to send it on, to the server or to its proxy.
-func TestDialFailed(t *testing.T) {
-	listener, err := net.Listen("tcp", "localhost:0")
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	closed := "http://" + listener.Addr().String()
-	proxy := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(closed) }}
-
+// Errors that will be the same next time, and others.
+func TestErrors(t *testing.T) {
+	text := func(s string) error { return fmt.Errorf("attempt: %w", errors.New(s)) }
 	for _, test := range []struct {
-		name string
-		base http.RoundTripper
-		url  string
+		err  error
 		want int
 	}{
-		{"server", new(http.Transport), closed, 4},
-		{"server, TLS", new(http.Transport), strings.Replace(closed, "http", "https", 1), 4},
-		{"proxy", proxy, "http://example.com", 4},
-		{"proxy, TLS", proxy, "https://example.com", 4},
-		{"wrapped", fails(fmt.Errorf("send: %w", &net.OpError{Op: "dial", Err: io.EOF})), "http://localhost", 4},
-		{"unknown host", fails(&net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}), "http://localhost", 1},
-		{"read", fails(&net.OpError{Op: "read", Err: io.EOF}), "http://localhost", 1},
-		{"any other", fails(errors.New("dial")), "http://localhost", 1},
+		{io.ErrUnexpectedEOF, 4},
+		{text("http: server closed idle connection"), 4},
+		{errDial, 4},
+		{&net.DNSError{Err: "server misbehaving", IsTemporary: true}, 4},
+		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}, 1},
+		{&net.OpError{Op: "dial", Err: &net.AddrError{Err: "invalid port", Addr: "99999"}}, 1},
+		{http.ErrSchemeMismatch, 1},
+		{&tls.CertificateVerificationError{Err: errors.New("unknown authority")}, 1},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")}, 1},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: internal error")}, 4},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: bad record MAC")}, 4},
+		{text("Forbidden"), 1}, // of a proxy
+		{text("Proxy Authentication Required"), 1},
+		{text("Service Unavailable"), 4},
+		{text(`oauth2: "invalid_grant" "Token has been expired or revoked."`), 1},
+		{text("oauth2: cannot fetch token: 400 Bad Request\nResponse: {\"error\": \"invalid_grant\"}"), 1},
+		{text("oauth2: cannot fetch token: 503 Service Unavailable\nResponse: busy"), 4},
+		{text(`malformed HTTP response "invalid_grant"`), 4},
+		{text(`malformed HTTP response "net/http: invalid header"`), 4},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			transport, attempts := counted(test.base.RoundTrip)
-			_, err := transport.RoundTrip(newRequest(t, "POST", test.url, "body"))
-			require.Error(t, err)
-			require.Equal(t, test.want, *attempts)
-		})
+		transport, calls := answering(test.err)
+		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+		require.ErrorIs(t, err, test.err)
+		require.Equal(t, test.want, *calls, test.err)
+		require.Equal(t, test.want == 4, errors.Is(err, backoff.ErrRetriesExhausted), test.err)
 	}
 }
 
-// fails is a base of which each attempt fails with err.
-func fails(err error) http.RoundTripper {
-	return baseFunc(func(*http.Request) (*http.Response, error) { return nil, err })
+// What net/http and TLS refuse is refused once. The types and texts are theirs.
+func TestRefusals(t *testing.T) {
+	discard := log.New(io.Discard, "", 0)
+	mutual := httptest.NewUnstartedServer(http.NotFoundHandler())
+	mutual.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	mutual.Config.ErrorLog = discard
+	mutual.StartTLS()
+	defer mutual.Close()
+	stranger := &http.Client{Transport: new(http.Transport)}
+
+	for want, client := range map[string]*http.Client{
+		"failed to verify certificate": stranger,
+		"certificate required":         mutual.Client(),
+	} {
+		transport, attempts := named(client.Transport.RoundTrip, want)
+		_, err := transport.RoundTrip(newRequest(t, "GET", mutual.URL, ""))
+		require.Contains(t, fmt.Sprint(err), want)
+		require.Equal(t, 1, attempts.named)
+	}
+}
+
+// An outcomes counts the attempts whose error has a text, and the others. Once in 100,000 attempts or so, net/http
+// reports that the connection has ended in place of what ended it, and then the request is sent again.
+type outcomes struct{ named, others int }
+
+// named is counted, for a base that net/http's own transport is part of.
+func named(base baseFunc, text string) (*httpretry.Transport, *outcomes) {
+	counts := new(outcomes)
+	return &httpretry.Transport{Policy: noWaits, Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+		resp, err := base(req)
+		if strings.Contains(fmt.Sprint(err), text) {
+			counts.named++
+		} else {
+			counts.others++
+		}
+		return resp, err
+	})}, counts
 }
 
 // What net/http refuses to send is tried once, whatever Retryable says, and costs no token.
 func TestInvalidRequest(t *testing.T) {
-	for _, proto := range []string{"HTTP/1.1", "HTTP/2.0"} {
-		server := httptest.NewUnstartedServer(readAll)
-		server.Config.ErrorLog = log.New(io.Discard, "", 0)
-		server.EnableHTTP2 = true
-		if proto == "HTTP/1.1" {
-			server.Start()
-		} else {
-			server.StartTLS()
-		}
-		defer server.Close()
-
-		for _, test := range []struct {
-			name   string
-			change func(*http.Request)
-			want   string // in the error; if empty, the request is sent
-		}{
-			{"nothing", func(*http.Request) {}, ""},
-			{"header name", func(r *http.Request) { r.Header["A name"] = []string{"value"} }, "invalid header"},
-			{"header value", func(r *http.Request) { r.Header.Set("Name", "a value\n") }, "invalid header"},
-			{"no header", func(r *http.Request) { r.Header = nil }, "nil Request.Header"},
-			{"trailer name", func(r *http.Request) { r.Trailer = http.Header{"A name": nil} }, "invalid trailer"},
-			{"trailer", func(r *http.Request) {
-				r.ContentLength = -1
-				r.Trailer = http.Header{"Content-Length": nil}
-			}, "invalid Trailer"},
-			{"method", func(r *http.Request) {
-				r.Method = "A METHOD"
-				r.Header["Idempotency-Key"] = nil
-			}, "invalid method"},
-			{"scheme", func(r *http.Request) { r.URL.Scheme = "ftp" }, "unsupported protocol scheme"},
-			{"no scheme", func(r *http.Request) { r.URL.Scheme = "" }, "unsupported protocol scheme"},
-			{"no host", func(r *http.Request) { r.URL.Host = "" }, "no Host"},
-			{"longer body", func(r *http.Request) { r.ContentLength = 2 }, "ength"},
-		} {
-			for _, signer := range []bool{false, true} {
-				if signer && test.name == "longer body" {
-					continue // net/http finds out too late, now and then
-				}
-				t.Run(fmt.Sprintf("%s/%s/signer=%v", proto, test.name, signer), func(t *testing.T) {
-					checkInvalidRequest(t, server, test.change, signer, test.want)
-				})
+	for _, test := range []struct {
+		name   string
+		change func(*http.Request)
+		want   string // in the error
+	}{
+		{"header name", func(r *http.Request) { r.Header["A name"] = []string{"value"} }, "invalid header"},
+		{"header value", func(r *http.Request) { r.Header.Set("Name", "a value\n") }, "invalid header"},
+		{"no header", func(r *http.Request) { r.Header = nil }, "nil Request.Header"},
+		{"trailer name", func(r *http.Request) { r.Trailer = http.Header{"A name": nil} }, "invalid trailer"},
+		{"trailer", func(r *http.Request) {
+			r.ContentLength = -1
+			r.Trailer = http.Header{"Content-Length": nil}
+		}, "invalid Trailer"},
+		{"method", func(r *http.Request) {
+			r.Method = "A METHOD"
+			r.Header["Idempotency-Key"] = nil
+		}, "invalid method"},
+		{"scheme", func(r *http.Request) { r.URL.Scheme = "ftp" }, "unsupported protocol scheme"},
+		{"no scheme", func(r *http.Request) { r.URL.Scheme = "" }, "unsupported protocol scheme"},
+		{"no host", func(r *http.Request) { r.URL.Host = "" }, "no Host"},
+		{"longer body", func(r *http.Request) { r.ContentLength = 2 }, "ength"},
+		{"HTTP/1: control character", func(r *http.Request) { r.URL.RawQuery = "\x01" }, "control character"},
+		{"HTTP/1: length without body", func(r *http.Request) { r.Body = nil }, "http: Request.ContentLength=4 with nil Body"},
+		{"HTTP/1: shorter body", func(r *http.Request) { r.ContentLength = 5 }, "http: ContentLength=5 with Body length 4"},
+		{"HTTP/2: host", func(r *http.Request) { r.Host = "a host" }, "invalid Host header"},
+		{"HTTP/2: path", func(r *http.Request) { r.URL.Opaque = "mail" }, "invalid request :path"},
+		{"HTTP/2: connection", func(r *http.Request) { r.Header.Set("Connection", "x") }, "invalid Connection"},
+		{"HTTP/2: long header", func(r *http.Request) {
+			r.Header.Set("Long", strings.Repeat("long ", 1<<20))
+		}, "request header list larger"},
+	} {
+		for _, protocol := range []string{"HTTP/1", "HTTP/2"} {
+			only, _, found := strings.Cut(test.name, ":")
+			if found && only != protocol {
+				continue
 			}
+			t.Run(protocol+"/"+test.name, func(t *testing.T) { checkInvalid(t, protocol, test.change, test.want) })
 		}
 	}
 }
 
-// readAll is a handler that reads a request's body.
-var readAll = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
-
-// checkInvalidRequest makes a change to a request, or lets a base do that to a copy, and checks what becomes of it.
-func checkInvalidRequest(t *testing.T, server *httptest.Server, change func(*http.Request), signer bool, want string) {
-	base := &http.Transport{ // its own, since a connection for HTTP/2 is used again without some of the checks
-		TLSClientConfig:   server.Client().Transport.(*http.Transport).TLSClientConfig.Clone(),
-		ForceAttemptHTTP2: true,
-	}
-	defer base.CloseIdleConnections()
-	transport, attempts := named(func(request *http.Request) (*http.Response, error) {
-		if !signer {
-			return base.RoundTrip(request)
-		}
-		request = request.Clone(request.Context())
-		change(request)
-		response, err := base.RoundTrip(request)
-		if err != nil {
-			err = fmt.Errorf("signed: %w", err)
-		}
-		return response, err
-	}, want)
-	transport.Budget = &backoff.Budget{Capacity: 100}
-	transport.Retryable = func(_ *http.Request, response *http.Response, err error) bool { return err != nil }
-
-	request := newRequest(t, "PUT", server.URL, "body")
-	if !signer {
-		change(request)
-	}
-	response, err := transport.RoundTrip(request)
-	if want == "" {
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
+func checkInvalid(t *testing.T, protocol string, change func(*http.Request), want string) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.EnableHTTP2 = protocol == "HTTP/2"
+	if server.EnableHTTP2 {
+		server.StartTLS()
 	} else {
-		require.Contains(t, fmt.Sprint(err), want)
-		require.False(t, httpretry.Retryable(nil, err))
+		server.Start()
 	}
+	defer server.Close()
+	if strings.HasPrefix(want, "request header list") { // the server's limit must be known
+		resp, err := server.Client().Get(server.URL)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+	}
+
+	transport, attempts := named(server.Client().Transport.RoundTrip, want)
+	transport.Budget = &backoff.Budget{Capacity: 100}
+	transport.Retryable = func(_ *http.Request, _ *http.Response, err error) bool { return err != nil }
+	req := newRequest(t, "PUT", server.URL, "body")
+	change(req)
+	_, err := transport.RoundTrip(req)
+	require.Contains(t, fmt.Sprint(err), want)
+	require.False(t, httpretry.Retryable(nil, err))
 	require.Equal(t, 1, attempts.named)
 	if attempts.others == 0 {
 		require.Equal(t, 100, transport.Budget.Tokens())
 	}
 }
 
-// Other invalid requests, each over the protocol that refuses it.
-func TestInvalidRequestErrors(t *testing.T) {
-	server := httptest.NewServer(readAll)
-	defer server.Close()
-	proxy := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(server.URL) }}
-	http2 := httptest.NewUnstartedServer(readAll)
-	http2.EnableHTTP2 = true
-	http2.StartTLS()
-	defer http2.Close()
+// A POST is sent again if there was no connection to send it on, to the server or through its proxy.
+func TestNotSent(t *testing.T) {
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	closed := "http://" + listener.Addr().String()
+	via := func(proxy string) baseFunc {
+		return (&http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(proxy) }}).RoundTrip
+	}
+	answers := func(status int) string {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		t.Cleanup(proxy.Close)
+		return proxy.URL
+	}
+	fails := func(err error) baseFunc {
+		return func(*http.Request) (*http.Response, error) { return nil, err }
+	}
 
 	for _, test := range []struct {
-		name   string
-		base   http.RoundTripper
-		url    string
-		change func(*http.Request)
-		want   string // in the error
+		name string
+		base baseFunc
+		url  string
+		want int
 	}{
-		{"length without body", server.Client().Transport, server.URL, func(r *http.Request) {
-			r.Body = nil
-			r.ContentLength = 4
-		}, "http: Request.ContentLength=4 with nil Body"},
-		{"shorter body", server.Client().Transport, server.URL, func(r *http.Request) { r.ContentLength = 5 }, "http: ContentLength=5 with Body length 4"},
-		{"long shorter body", server.Client().Transport, server.URL, func(r *http.Request) {
-			r.GetBody = func() (io.ReadCloser, error) {
-				return io.NopCloser(strings.NewReader(strings.Repeat("long ", 1<<20))), nil
-			}
-			r.Body, _ = r.GetBody()
-			r.ContentLength = 5<<20 + 1
-		}, "http: ContentLength="},
-		{"control character", server.Client().Transport, server.URL, func(r *http.Request) { r.URL.RawQuery = "\x01" }, "control character"},
-		{"host, proxy", proxy, "http://example.com", func(r *http.Request) { r.Host = "a host" }, "invalid Host header"},
-		{"host, HTTP/2", http2.Client().Transport, http2.URL, func(r *http.Request) { r.Host = "a host" }, "invalid Host header"},
-		{"path, HTTP/2", http2.Client().Transport, http2.URL, func(r *http.Request) { r.URL.Opaque = "mail" }, "invalid request :path"},
-		{"connection, HTTP/2", http2.Client().Transport, http2.URL, func(r *http.Request) { r.Header.Set("Connection", "x") }, "invalid Connection"},
-		{"long header, HTTP/2", http2.Client().Transport, http2.URL, func(r *http.Request) {
-			r.Header.Set("Long", strings.Repeat("long ", 1<<20))
-		}, "request header list larger"},
+		{"server", new(http.Transport).RoundTrip, closed, 4},
+		{"server, TLS", new(http.Transport).RoundTrip, strings.Replace(closed, "http", "https", 1), 4},
+		{"proxy", via(closed), "http://example.com", 4},
+		{"proxy, TLS", via(closed), "https://example.com", 4},
+		{"proxy does not connect", via(answers(503)), "https://example.com", 4},
+		{"proxy connects, and no server speaks TLS", via(answers(200)), "https://example.com", 4},
+		{"proxy refuses the client", via(answers(403)), "https://example.com", 1},
+		{"proxy wants a password", via(answers(407)), "https://example.com", 1},
+		{"by the text alone", fails(errors.New("Service Unavailable")), "https://example.com", 1},
+		{"wrapped", fails(fmt.Errorf("send: %w", errDial)), "http://localhost", 4},
+		{"read", fails(&net.OpError{Op: "read", Err: io.EOF}), "http://localhost", 1},
+		{"after a connection", func(req *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(req.Context())
+			trace.ConnectDone("tcp", "localhost", nil)
+			trace.GotConn(httptrace.GotConnInfo{})
+			return nil, errDial // of the request's body, say
+		}, "http://localhost", 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			response, err := http2.Client().Get(http2.URL) // so that the server's limits are known
-			require.NoError(t, err)
-			require.NoError(t, response.Body.Close())
-
-			transport, attempts := named(test.base.RoundTrip, test.want)
-			request := newRequest(t, "PUT", test.url, "body")
-			test.change(request)
-			_, err = transport.RoundTrip(request)
-			require.Contains(t, fmt.Sprint(err), test.want)
-			require.Equal(t, 1, attempts.named)
+			transport, attempts := counted(test.base)
+			_, err := transport.RoundTrip(newRequest(t, "POST", test.url, "body"))
+			require.Error(t, err)
+			require.Equal(t, test.want, *attempts, err)
 		})
 	}
-}
-
-// What a server says is no error of the request.
-func TestInvalidResponse(t *testing.T) {
-	transport, attempts := counted(func(*http.Request) (*http.Response, error) {
-		return nil, errors.New(`malformed HTTP response "net/http: invalid header"`)
-	})
-	_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
-	require.Error(t, err)
-	require.Equal(t, 4, *attempts)
-}
-
-// Middleware may take the body from a request, and leave GetBody.
-func TestBodyTaken(t *testing.T) {
-	for _, none := range []io.ReadCloser{nil, http.NoBody} {
-		s := newScript(t, nil, 503, 503, 200)
-		request := newRequest(t, "PUT", s.URL, "body")
-		request.Body, request.ContentLength = none, 0
-		response, err := s.send(new(httpretry.Transport), request)
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
-		require.Equal(t, []string{"", "", ""}, s.bodies)
-	}
-}
-
-func TestGetBodyError(t *testing.T) {
-	s := newScript(t, nil, 503)
-	errRewind := errors.New("rewind")
-	request := newRequest(t, "PUT", s.URL, "body")
-	request.GetBody = func() (io.ReadCloser, error) { return nil, errRewind }
-	parent := &counting{Context: context.Background(), done: make(chan struct{})}
-	request = request.WithContext(parent)
-	counted := 0
-	_, err := s.send(&httpretry.Transport{Done: func(_ *http.Request, attempts int, _ error) { counted = attempts }}, request)
-	require.Same(t, errRewind, err)
-	require.Equal(t, 1, s.count())
-	require.Equal(t, 1, counted, "the attempts that were made")
-	require.Zero(t, parent.registered.Load())
-}
-
-// The last response is returned as it came: request, header and unread body.
-func TestLastResponse(t *testing.T) {
-	s := newScript(t, http.Header{"X-Reason": {"maintenance"}}, 503)
-	request := newRequest(t, "GET", s.URL, "")
-	response, err := s.send(new(httpretry.Transport), request)
-	require.NoError(t, err)
-	require.Equal(t, 503, response.StatusCode)
-	require.Equal(t, "maintenance", response.Header.Get("X-Reason"))
-	require.Same(t, request, response.Request)
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Len(t, body, 7000)
-	require.NoError(t, response.Body.Close())
 }
 
 func TestRetryAfter(t *testing.T) {
 	past := time.Now().Add(-24 * time.Hour).UTC() // a server whose clock is a day slow
+	const refused = -1
 	for _, test := range []struct {
-		name   string
 		header http.Header
-		waits  []time.Duration // nil if the response is returned at once
+		want   time.Duration
 	}{
-		{"none", nil, []time.Duration{0}},
-		{"zero", http.Header{"Retry-After": {"0"}}, []time.Duration{0}},
-		{"malformed", http.Header{"Retry-After": {"soon"}}, []time.Duration{0}},
-		{"seconds", http.Header{"Retry-After": {"40"}}, []time.Duration{40 * time.Second}},
-		{"fraction", http.Header{"Retry-After": {"1.2"}}, []time.Duration{1200 * time.Millisecond}},
-		{"more than allowed, fraction", http.Header{"Retry-After": {"60.1"}}, nil},
-		{"negative", http.Header{"Retry-After": {"-1.2"}}, []time.Duration{0}},
-		{"no number", http.Header{"Retry-After": {"NaN"}}, []time.Duration{0}},
-		{"infinity", http.Header{"Retry-After": {"infinity"}}, []time.Duration{0}},
-		{"Go's digits", http.Header{"Retry-After": {"1_0"}}, []time.Duration{0}},
-		{"hexadecimal", http.Header{"Retry-After": {"0x1p5"}}, []time.Duration{0}},
-		{"date", http.Header{
+		{nil, 0},
+		{http.Header{"Retry-After": {"0"}}, 0},
+		{http.Header{"Retry-After": {"soon"}}, 0},
+		{http.Header{"Retry-After": {"40"}}, 40 * time.Second},
+		{http.Header{"Retry-After": {"61"}}, refused},
+		{http.Header{"Retry-After": {"1.2"}}, 1200 * time.Millisecond},
+		{http.Header{"Retry-After": {"60.1"}}, refused},
+		{http.Header{"Retry-After": {"-1.2"}}, 0},
+		{http.Header{"Retry-After": {"NaN"}}, 0},
+		{http.Header{"Retry-After": {"infinity"}}, 0},
+		{http.Header{"Retry-After": {"1_0"}}, 0},
+		{http.Header{"Retry-After": {"0x1p5"}}, 0},
+		{http.Header{
 			"Date":        {past.Format(http.TimeFormat)},
 			"Retry-After": {past.Add(40 * time.Second).Format(http.TimeFormat)},
-		}, []time.Duration{40 * time.Second}},
-		{"more than allowed", http.Header{"Retry-After": {"61"}}, nil},
-		{"milliseconds", http.Header{"Retry-After-Ms": {"1500.5"}}, []time.Duration{1500500 * time.Microsecond}},
-		{"milliseconds beside seconds", http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"1500"}}, []time.Duration{1500 * time.Millisecond}},
-		{"zero milliseconds", http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"0"}}, []time.Duration{2 * time.Second}},
-		{"negative milliseconds", http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"-1"}}, []time.Duration{2 * time.Second}},
-		{"malformed milliseconds", http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"NaN"}}, []time.Duration{2 * time.Second}},
-		{"more milliseconds than allowed", http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"60001"}}, nil},
-		{"endless milliseconds", http.Header{"Retry-After-Ms": {"1e999"}}, nil},
+		}, 40 * time.Second},
+		{http.Header{"Retry-After-Ms": {"1500.5"}}, 1500500 * time.Microsecond},
+		{http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"1500"}}, 1500 * time.Millisecond},
+		{http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"0"}}, 2 * time.Second},
+		{http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"-1"}}, 2 * time.Second},
+		{http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"NaN"}}, 2 * time.Second},
+		{http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"60001"}}, refused},
+		{http.Header{"Retry-After-Ms": {"1e999"}}, refused},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			var waits []time.Duration
-			transport := &httpretry.Transport{Notify: func(_ *http.Request, _ int, _ error, wait time.Duration) {
-				waits = append(waits, wait)
-				cancel() // the wait is seen, and need not be waited for
-			}}
-			s := newScript(t, test.header, 503)
-			response, err := s.send(transport, newRequest(t, "GET", s.URL, "").WithContext(ctx))
-			require.Equal(t, test.waits, waits)
-			require.Equal(t, 1, s.count())
-			if test.waits == nil {
-				require.NoError(t, err)
-				require.Equal(t, test.header.Get("Retry-After"), response.Header.Get("Retry-After"))
-				require.NoError(t, response.Body.Close())
-			} else {
-				require.ErrorIs(t, err, context.Canceled)
-			}
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		transport, calls := counted(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 503, Header: test.header}, nil
 		})
+		wait := time.Duration(refused)
+		transport.Notify = func(_ *http.Request, _ int, _ error, w time.Duration) {
+			wait = w
+			cancel() // the wait is seen, and need not be waited for
+		}
+		resp, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
+		require.Equal(t, test.want, wait, test.header)
+		require.Equal(t, 1, *calls)
+		if wait == refused {
+			require.NoError(t, err)
+			require.Equal(t, 503, resp.StatusCode)
+		} else {
+			require.ErrorIs(t, err, context.Canceled)
+		}
 	}
 }
 
-// A server may say itself whether to try again.
+// A server may say itself whether to try again. A POST without a key is not sent again for that.
 func TestShouldRetry(t *testing.T) {
 	for _, test := range []struct {
+		method string
 		value  string
 		status int
 		want   int
 	}{
-		{"true", 409, 4}, {"true", 400, 4}, {"true", 503, 4},
-		{"false", 503, 1}, {"false", 429, 1}, {"false", 200, 1},
-		{"true", 200, 1}, {"true", 304, 1}, // no failures
-		{"maybe", 503, 4}, {"maybe", 409, 1},
+		{"GET", "true", 409, 4},
+		{"GET", "true", 400, 4},
+		{"GET", "true", 200, 1}, // no failure
+		{"GET", "true", 304, 1},
+		{"GET", "false", 503, 1},
+		{"GET", "false", 429, 1},
+		{"GET", "maybe", 503, 4},
+		{"GET", "maybe", 409, 1},
+		{"POST", "true", 409, 1},
+		{"POST", "true", 401, 1},
+		{"POST", "false", 429, 1},
 	} {
-		s := newScript(t, http.Header{"X-Should-Retry": {test.value}}, test.status)
-		response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
+		transport, calls := counted(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: test.status, Header: http.Header{"X-Should-Retry": {test.value}}}, nil
+		})
+		resp, err := transport.RoundTrip(newRequest(t, test.method, "http://localhost", ""))
 		require.NoError(t, err)
-		require.Equal(t, test.status, response.StatusCode)
-		require.NoError(t, response.Body.Close())
-		require.Equal(t, test.want, s.count(), test)
-	}
-	// Not within a wait that is longer than allowed, nor for a request that must not be repeated.
-	s := newScript(t, http.Header{"X-Should-Retry": {"true"}, "Retry-After": {"61"}}, 409)
-	response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, ""))
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	response, err = s.send(new(httpretry.Transport), newRequest(t, "POST", s.URL, "body"))
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, 2, s.count())
-
-	s = newScript(t, http.Header{"X-Should-Retry": {"false"}}, 429)
-	response, err = s.send(new(httpretry.Transport), newRequest(t, "POST", s.URL, "body"))
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, 1, s.count())
-}
-
-// If the server asks for a wait past the request's deadline, its response is returned at once.
-func TestDeadlineRefusal(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	s := newScript(t, http.Header{"Retry-After": {"60"}}, 503)
-	response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, "").WithContext(ctx))
-	require.NoError(t, err)
-	require.NoError(t, ctx.Err())
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Len(t, body, 7000)
-	require.NoError(t, response.Body.Close())
-}
-
-func TestSharedBudget(t *testing.T) {
-	budget := &backoff.Budget{Capacity: 10, RetryCost: 5}
-	for _, want := range []int{3, 1} { // the first request takes it all
-		var refusal error
-		transport := &httpretry.Transport{Budget: budget, Done: func(_ *http.Request, _ int, err error) { refusal = err }}
-		s := newScript(t, nil, 503)
-		response, err := s.send(transport, newRequest(t, "GET", s.URL, ""))
-		require.NoError(t, err)
-		require.Equal(t, 503, response.StatusCode)
-		require.NoError(t, response.Body.Close())
-		require.Equal(t, want, s.count())
-		require.ErrorIs(t, refusal, backoff.ErrBudgetExhausted)
+		require.Equal(t, test.status, resp.StatusCode)
+		require.Equal(t, test.want, *calls, test)
 	}
 }
 
-// If the policy has the same budget, a retry is paid for once.
-func TestBudgetTwice(t *testing.T) {
-	budget := &backoff.Budget{Capacity: 100}
-	transport := &httpretry.Transport{Budget: budget, Policy: func() backoff.BackOff {
-		return backoff.WithBudget(threeRetries(), budget)
-	}}
-	s := newScript(t, nil, 503)
-	response, err := s.send(transport, newRequest(t, "GET", s.URL, ""))
+// The last response is returned as it came: request, header and unread body.
+func TestLastResponse(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Reason", "maintenance")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, "until noon")
+	}))
+	defer server.Close()
+	var end error
+	ctx, cancel := context.WithCancel(context.Background())
+	transport, calls := counted(server.Client().Transport.RoundTrip)
+	transport.Done = func(_ *http.Request, attempts int, err error) {
+		require.Equal(t, 4, attempts)
+		end = err
+		cancel() // too late to matter for what is returned
+	}
+	req := newRequest(t, "GET", server.URL, "").WithContext(ctx)
+	resp, err := transport.RoundTrip(req)
 	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, 100-3*5, budget.Tokens())
+	require.Equal(t, 503, resp.StatusCode)
+	require.Equal(t, "maintenance", resp.Header.Get("X-Reason"))
+	require.Same(t, req, resp.Request)
+	require.Equal(t, 4, *calls)
+	require.ErrorIs(t, end, backoff.ErrRetriesExhausted)
+	require.Contains(t, fmt.Sprint(end), "503 Service Unavailable")
+	require.NoError(t, resp.Body.Close())
 }
 
-// A fresh budget pays for five retries, whatever the policy allows.
-func TestFreshBudget(t *testing.T) {
-	for _, budget := range []*backoff.Budget{nil, new(backoff.Budget)} {
-		var end error
-		transport := &httpretry.Transport{
-			Budget: budget,
-			Policy: func() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 10) },
-			Done:   func(_ *http.Request, _ int, err error) { end = err },
+// A response without a body and a status, as a base made for tests may return, is accepted as http.Client accepts it.
+func TestBareResponse(t *testing.T) {
+	for _, test := range []struct {
+		code         int
+		status, want string
+	}{
+		{503, "503 Busy", "503 Busy"},
+		{503, "", "503 Service Unavailable"},
+		{599, "", "599 "},
+	} {
+		transport, _ := counted(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: test.code, Status: test.status}, nil
+		})
+		var reasons []string
+		transport.Notify = func(_ *http.Request, _ int, err error, _ time.Duration) { reasons = append(reasons, err.Error()) }
+		resp, err := (&http.Client{Transport: transport}).Get("http://localhost")
+		require.NoError(t, err)
+		require.Equal(t, test.code, resp.StatusCode)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, []string{test.want, test.want, test.want}, reasons)
+	}
+}
+
+// A request without a URL is the base's to refuse.
+func TestNoURL(t *testing.T) {
+	_, err := new(httpretry.Transport).RoundTrip(&http.Request{})
+	require.Contains(t, fmt.Sprint(err), "nil Request.URL")
+}
+
+// A signer signs each attempt, and may do so in place.
+func TestSigner(t *testing.T) {
+	var signatures []string
+	transport, _ := counted(func(req *http.Request) (*http.Response, error) {
+		req.Header.Add("Signature", fmt.Sprint("of attempt ", len(signatures)+1))
+		req.URL.RawQuery += "&signed"
+		signatures = append(signatures, strings.Join(req.Header["Signature"], ", ")+req.URL.RawQuery)
+		return &http.Response{StatusCode: 503}, nil
+	})
+	transport.MaxRetries = 1
+	req := newRequest(t, "GET", "http://localhost", "")
+	_, err := transport.RoundTrip(req)
+	require.NoError(t, err)
+	require.Equal(t, []string{"of attempt 1&signed", "of attempt 2&signed"}, signatures)
+	require.Empty(t, req.Header)
+	require.Empty(t, req.URL.RawQuery)
+}
+
+// What ctx ends, it explains, whatever Retryable says.
+func TestContextError(t *testing.T) {
+	errGone := errors.New("gone")
+	for _, getBody := range []bool{true, false} {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		transport, calls := counted(func(*http.Request) (*http.Response, error) {
+			cancel(errGone)
+			return nil, errGone // as net/http does
+		})
+		transport.Retryable = func(*http.Request, *http.Response, error) bool { return false }
+		req := newRequest(t, "PUT", "http://localhost", "body").WithContext(ctx)
+		if !getBody {
+			req.GetBody = nil
 		}
-		s := newScript(t, nil, 503)
-		response, err := s.send(transport, newRequest(t, "GET", s.URL, ""))
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
-		require.Equal(t, 1+5, s.count())
-		require.ErrorIs(t, end, backoff.ErrBudgetExhausted)
+		_, err := transport.RoundTrip(req)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errGone)
+		require.Equal(t, 1, *calls)
+	}
+}
+
+// A request whose Cancel channel is closed, before it is sent, in an attempt or in a wait, is not sent again.
+func TestCancelChannel(t *testing.T) {
+	for when, want := range map[string]int{"before": 0, "attempt": 1, "wait": 1} {
+		cancel := make(chan struct{})
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body) // or the server does not notice that the client is gone
+			if when == "attempt" {
+				close(cancel)
+				<-r.Context().Done()
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}))
+		transport, attempts := counted(server.Client().Transport.RoundTrip)
+		transport.Notify = func(*http.Request, int, error, time.Duration) { close(cancel) }
+		if when == "before" {
+			close(cancel)
+		}
+		var closed atomic.Bool
+		req := newRequest(t, "PUT", server.URL, "")
+		req.Body = closing{&closed}
+		req.GetBody = func() (io.ReadCloser, error) { return req.Body, nil }
+		req.Cancel = cancel //lint:ignore SA1019 it is what is tested
+		_, err := transport.RoundTrip(req)
+		require.Contains(t, fmt.Sprint(err), "request canceled")
+		require.True(t, closed.Load())
+		require.Equal(t, want, *attempts)
+		server.Close()
+	}
+}
+
+type idleBase struct {
+	http.RoundTripper
+	closed int
+}
+
+func (b *idleBase) CloseIdleConnections() { b.closed++ }
+
+func TestCloseIdleConnections(t *testing.T) {
+	base := new(idleBase)
+	(&http.Client{Transport: &httpretry.Transport{Base: base}}).CloseIdleConnections()
+	require.Equal(t, 1, base.closed)
+	require.NotPanics(t, (&httpretry.Transport{Base: baseFunc(nil)}).CloseIdleConnections)
+}
+
+// Without Slots there is a budget for each host. With them there is none, unless it is set. A fresh budget pays for
+// five retries, and Done receives the reason of a refusal.
+func TestBudget(t *testing.T) {
+	for _, test := range []struct {
+		slots  *backoff.Slots
+		budget *backoff.Budget
+		want   int // attempts of ten requests
+	}{
+		{nil, nil, 10 + 5},
+		{nil, new(backoff.Budget), 10 + 5},
+		{nil, &backoff.Budget{RetryCost: -1}, 10 * 4},
+		{backoff.NewSlots(1), nil, 10 * 4},
+		{backoff.NewSlots(1), new(backoff.Budget), 10 + 5},
+	} {
+		transport, sent := answering(503)
+		transport.Slots = test.slots
+		transport.Budget = test.budget
+		var end error
+		transport.Done = func(_ *http.Request, _ int, err error) { end = err }
+		for range 10 {
+			resp, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+			require.NoError(t, err)
+			require.Equal(t, 503, resp.StatusCode)
+		}
+		require.Equal(t, test.want, *sent)
+		require.Equal(t, test.want == 10+5, errors.Is(end, backoff.ErrBudgetExhausted))
 	}
 }
 
 // A response that tells of a failure puts nothing into the budget, even if it cannot be retried.
 func TestBudgetPost(t *testing.T) {
 	for status, want := range map[int]int{200: 1, 404: 1, 501: 1, 500: 0, 503: 0, 529: 0} {
-		budget := &backoff.Budget{Capacity: 100}
-		require.True(t, budget.Withdraw())
+		transport, _ := answering(status)
+		transport.Budget = &backoff.Budget{Capacity: 100}
+		require.True(t, transport.Budget.Withdraw())
 		var end error
-		transport := &httpretry.Transport{Budget: budget, Done: func(_ *http.Request, _ int, err error) { end = err }}
-		s := newScript(t, nil, status)
-		response, err := s.send(transport, newRequest(t, "POST", s.URL, "body"))
+		transport.Done = func(_ *http.Request, _ int, err error) { end = err }
+		_, err := transport.RoundTrip(newRequest(t, "POST", "http://localhost", "body"))
 		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
-		require.Equal(t, want, budget.Tokens()-95, status)
+		require.Equal(t, want, transport.Budget.Tokens()-95, status)
 		require.Equal(t, want == 1, end == nil, status)
 	}
 }
 
-// Each host has a budget, unless all have one. With one host down, and one in ten requests to another
-// failing once, the other's are all retried.
-func TestHosts(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		budget *backoff.Budget
-		failed bool
-	}{{"each", nil, false}, {"all", new(backoff.Budget), true}} {
-		down, sent, failed := 0, 0, 0
-		client := http.Client{Transport: &httpretry.Transport{Budget: test.budget, Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-			if r.URL.Host == "down" {
-				down++
-				return nil, io.ErrUnexpectedEOF
-			}
-			if sent++; sent%10 == 0 {
-				return &http.Response{StatusCode: 503}, nil
-			}
-			return &http.Response{StatusCode: 200}, nil
-		})}}
-		for range 300 {
-			_, err := client.Get("http://down/path")
-			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-			response, err := client.Get("http://good/path")
-			require.NoError(t, err)
-			require.NoError(t, response.Body.Close())
-			if response.StatusCode != 200 {
-				failed++
-			}
-		}
-		require.Equal(t, test.failed, failed > 0, "%s: %d of 300 failed", test.name, failed)
-		if test.budget == nil {
-			require.Equal(t, 300+5, down, "its budget pays for five retries")
-		}
-	}
-}
-
 // A host is the scheme, name and port of a URL.
-func TestHostKey(t *testing.T) {
-	transport, calls := counted(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+func TestHosts(t *testing.T) {
+	transport, calls := answering(io.ErrUnexpectedEOF)
 	send := func(url string) int {
 		before := *calls
 		_, err := transport.RoundTrip(newRequest(t, "GET", url, ""))
@@ -688,22 +639,25 @@ func TestHostKey(t *testing.T) {
 // The budgets of the hosts that were called last are kept. Those of 100,000 hosts take less than 8 MB, in
 // any order, however long the names are.
 func TestManyHosts(t *testing.T) {
-	base := baseFunc(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Host == "down" {
-			return nil, io.ErrUnexpectedEOF
-		}
-		return &http.Response{StatusCode: 200}, nil
-	})
 	down := 0
-	transport := &httpretry.Transport{Base: base, Policy: threeRetries, Done: func(_ *http.Request, attempts int, err error) {
-		if err != nil {
-			down = attempts
-		}
-	}}
-	request := newRequest(t, "GET", "http://localhost", "")
+	transport := &httpretry.Transport{
+		Policy: noWaits,
+		Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+			if req.URL.Host == "down" {
+				return nil, io.ErrUnexpectedEOF
+			}
+			return &http.Response{StatusCode: 200}, nil
+		}),
+		Done: func(_ *http.Request, attempts int, err error) {
+			if err != nil {
+				down = attempts
+			}
+		},
+	}
+	req := newRequest(t, "GET", "http://localhost", "")
 	send := func(host string) {
-		request.URL.Host = host
-		_, _ = transport.RoundTrip(request)
+		req.URL.Host = host
+		_, _ = transport.RoundTrip(req)
 	}
 	held := func() int64 {
 		runtime.GC()
@@ -723,7 +677,6 @@ func TestManyHosts(t *testing.T) {
 			most = max(most, held()-before)
 		}
 	}
-	t.Logf("%.2f MB", float64(most)/1e6)
 	require.Less(t, most, int64(8e6))
 	for i := range 10_000 {
 		send(fmt.Sprint(i))
@@ -735,8 +688,8 @@ func TestManyHosts(t *testing.T) {
 
 // The zero Transport's budgets are safe for concurrent use.
 func TestHostsConcurrency(t *testing.T) {
-	transport := &httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-		if strings.HasSuffix(r.URL.Host, "0") {
+	transport := &httpretry.Transport{Policy: noWaits, Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(req.URL.Host, "0") {
 			return nil, io.ErrUnexpectedEOF
 		}
 		return &http.Response{StatusCode: 200}, nil
@@ -748,8 +701,8 @@ func TestHostsConcurrency(t *testing.T) {
 		go func() {
 			defer group.Done()
 			for i := range 6000 {
-				request := &http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: fmt.Sprint("host-", i)}}
-				if _, err := transport.RoundTrip(request); err != nil {
+				req := &http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: fmt.Sprint("host-", i)}}
+				if _, err := transport.RoundTrip(req); err != nil {
 					failed.Add(1)
 				}
 			}
@@ -757,429 +710,4 @@ func TestHostsConcurrency(t *testing.T) {
 	}
 	group.Wait()
 	require.EqualValues(t, 8*600, failed.Load())
-}
-
-// The field Retryable takes the place of the rule.
-func TestRetryable(t *testing.T) {
-	errFatal := errors.New("fatal")
-	errDial := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
-	for _, test := range []struct {
-		name      string
-		method    string
-		retryable func(*http.Request, *http.Response, error) bool
-		answers   []any // statuses and errors; the last one forever
-		want      any
-		calls     int
-	}{
-		{"another status", "GET", func(_ *http.Request, response *http.Response, err error) bool {
-			return response != nil && response.StatusCode == 404 || httpretry.Retryable(response, err)
-		}, []any{404, 503, io.ErrUnexpectedEOF, 200}, 200, 4},
-		{"fewer statuses", "GET", func(_ *http.Request, response *http.Response, err error) bool {
-			return (response == nil || response.StatusCode != 500) && httpretry.Retryable(response, err)
-		}, []any{503, 500}, 500, 2},
-		{"another error", "GET", func(_ *http.Request, response *http.Response, err error) bool {
-			return err != errFatal && httpretry.Retryable(response, err)
-		}, []any{503, errFatal}, errFatal, 2},
-		{"an error that is permanent by the rule", "GET", func(_ *http.Request, _ *http.Response, err error) bool {
-			return errors.Is(err, http.ErrSchemeMismatch)
-		}, []any{http.ErrSchemeMismatch, 503}, 503, 2},
-		{"a success", "GET", func(*http.Request, *http.Response, error) bool { return true }, []any{200}, 200, 4},
-		{"never", "GET", func(*http.Request, *http.Response, error) bool { return false }, []any{503}, 503, 1},
-		{"no error ever", "GET", func(*http.Request, *http.Response, error) bool { return false }, []any{io.EOF}, io.EOF, 1},
-		{"by method", "DELETE", func(request *http.Request, _ *http.Response, _ error) bool {
-			return request.Method != "DELETE"
-		}, []any{503}, 503, 1},
-		{"not to be sent twice", "POST", func(*http.Request, *http.Response, error) bool {
-			panic("asked")
-		}, []any{503}, 503, 1},
-		{"a success, not to be sent twice", "POST", func(*http.Request, *http.Response, error) bool {
-			panic("asked")
-		}, []any{200}, 200, 1},
-		{"an error, not to be sent twice", "POST", func(*http.Request, *http.Response, error) bool {
-			panic("asked")
-		}, []any{io.EOF}, io.EOF, 1},
-		{"nothing done", "POST", func(*http.Request, *http.Response, error) bool { return true }, []any{429, errDial, 503}, 503, 3},
-		{"nothing done, no", "POST", func(*http.Request, *http.Response, error) bool { return false }, []any{429}, 429, 1},
-		{"no connection, no", "POST", func(*http.Request, *http.Response, error) bool { return false }, []any{errDial}, errDial, 1},
-		{"no answer at all", "GET", func(*http.Request, *http.Response, error) bool { return true }, []any{nil}, nil, 1},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			calls := 0
-			transport, _ := counted(func(*http.Request) (*http.Response, error) {
-				answer := test.answers[min(calls, len(test.answers)-1)]
-				calls++
-				switch answer := answer.(type) {
-				case error:
-					return nil, answer
-				case int:
-					return &http.Response{StatusCode: answer}, nil
-				}
-				return nil, nil
-			})
-			transport.Retryable = test.retryable
-			response, err := transport.RoundTrip(newRequest(t, test.method, "http://localhost", ""))
-			switch want := test.want.(type) {
-			case int:
-				require.NoError(t, err)
-				require.Equal(t, want, response.StatusCode)
-			case error:
-				require.Equal(t, want, err)
-			default:
-				require.Contains(t, fmt.Sprint(err), "nil *Response")
-			}
-			require.Equal(t, test.calls, calls)
-		})
-	}
-}
-
-// The function may read a response's body, if it puts another in its place.
-func TestRetryableBody(t *testing.T) {
-	s := newScript(t, nil, 200)
-	parent := &counting{Context: context.Background(), done: make(chan struct{})}
-	transport := &httpretry.Transport{Retryable: func(_ *http.Request, response *http.Response, _ error) bool {
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		response.Body = io.NopCloser(strings.NewReader(string(body)))
-		return strings.Contains(string(body), "answer")
-	}}
-	response, err := s.send(transport, newRequest(t, "GET", s.URL, "").WithContext(parent))
-	require.NoError(t, err)
-	require.Equal(t, 4, s.count())
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Len(t, body, 7000)
-	require.NoError(t, response.Body.Close())
-	require.Zero(t, parent.registered.Load())
-}
-
-// What the context ends, it explains, whatever the function says.
-func TestRetryableContext(t *testing.T) {
-	errGone := errors.New("gone")
-	ctx, cancel := context.WithCancelCause(context.Background())
-	transport, calls := counted(func(*http.Request) (*http.Response, error) {
-		cancel(errGone)
-		return nil, errGone // as net/http does
-	})
-	transport.Retryable = func(*http.Request, *http.Response, error) bool { return false }
-	_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, err, errGone)
-	require.Equal(t, 1, *calls)
-}
-
-// A signer signs each attempt, and may do so in place.
-func TestSigner(t *testing.T) {
-	var signatures []string
-	transport, _ := counted(func(r *http.Request) (*http.Response, error) {
-		r.Header.Add("Signature", fmt.Sprint("of attempt ", len(signatures)+1))
-		signatures = append(signatures, strings.Join(r.Header["Signature"], ", "))
-		if len(signatures) < 3 {
-			return &http.Response{StatusCode: 503}, nil
-		}
-		return &http.Response{StatusCode: 200}, nil
-	})
-	request := newRequest(t, "GET", "http://localhost", "")
-	response, err := transport.RoundTrip(request)
-	require.NoError(t, err)
-	require.Equal(t, 200, response.StatusCode)
-	require.Same(t, request, response.Request)
-	require.Equal(t, []string{"of attempt 1", "of attempt 2", "of attempt 3"}, signatures)
-	require.Empty(t, request.Header)
-}
-
-// A Transport as a Transport's base multiplies the attempts.
-func TestNested(t *testing.T) {
-	inner, calls := counted(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
-	inner.Budget = &backoff.Budget{RetryCost: -1}
-	outer := &httpretry.Transport{Base: inner, Policy: threeRetries}
-	_, err := outer.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	require.Equal(t, 4*4, *calls)
-}
-
-// An http.Client as a base follows redirects within an attempt.
-func TestClientAsBase(t *testing.T) {
-	s := newScript(t, nil, 503, 503, 200)
-	from := httptest.NewServer(http.RedirectHandler(s.URL, http.StatusFound))
-	defer from.Close()
-	transport, calls := counted(from.Client().Do)
-	response, err := transport.RoundTrip(newRequest(t, "GET", from.URL, ""))
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, 200, response.StatusCode)
-	require.Equal(t, 3, *calls)
-	require.Equal(t, 3, s.count())
-}
-
-// A request without a URL is the base's to refuse.
-func TestNoURL(t *testing.T) {
-	_, err := new(httpretry.Transport).RoundTrip(&http.Request{})
-	require.Contains(t, fmt.Sprint(err), "nil Request.URL")
-}
-
-type baseFunc func(*http.Request) (*http.Response, error)
-
-func (f baseFunc) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
-
-// counted returns a transport that makes three retries on base, and the count of its attempts.
-func counted(base baseFunc) (*httpretry.Transport, *int) {
-	calls := new(int)
-	return &httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-		*calls++
-		return base(r)
-	})}, calls
-}
-
-// An outcomes counts the attempts whose error has a text, and the others. Once in 100,000 attempts or so, net/http
-// reports that the connection has ended in place of what ended it, and then the request is sent again.
-type outcomes struct{ named, others int }
-
-// named is counted, for a base that net/http's own transport is part of.
-func named(base baseFunc, text string) (*httpretry.Transport, *outcomes) {
-	counts := new(outcomes)
-	return &httpretry.Transport{Policy: threeRetries, Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-		resp, err := base(r)
-		if strings.Contains(fmt.Sprint(err), text) {
-			counts.named++
-		} else {
-			counts.others++
-		}
-		return resp, err
-	})}, counts
-}
-
-// A response without a body and a status, as a base made for tests may return, is accepted as
-// http.Client accepts it.
-func TestBareResponse(t *testing.T) {
-	for _, test := range []struct {
-		code         int
-		status, want string
-	}{
-		{503, "503 Busy", "503 Busy"},
-		{503, "", "503 Service Unavailable"},
-		{599, "", "599 "},
-	} {
-		base := baseFunc(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: test.code, Status: test.status, Header: http.Header{"X-Should-Retry": {"true"}}}, nil
-		})
-		var reasons []string
-		client := http.Client{Transport: &httpretry.Transport{Policy: threeRetries, Base: base, Notify: func(_ *http.Request, _ int, err error, _ time.Duration) {
-			reasons = append(reasons, err.Error())
-		}}}
-		response, err := client.Do(newRequest(t, "GET", "http://localhost", ""))
-		require.NoError(t, err)
-		require.Equal(t, test.code, response.StatusCode)
-		require.NoError(t, response.Body.Close())
-		require.Equal(t, []string{test.want, test.want, test.want}, reasons)
-	}
-}
-
-// A base that returns neither a response nor an error fails as it does without a Transport.
-func TestNoResponse(t *testing.T) {
-	transport, calls := counted(func(*http.Request) (*http.Response, error) { return nil, nil })
-	_, want := (&http.Client{Transport: transport.Base}).Get("http://localhost")
-	require.Error(t, want)
-	*calls = 0
-	_, err := (&http.Client{Transport: transport}).Get("http://localhost")
-	require.Equal(t, want, err)
-	require.Equal(t, 1, *calls)
-}
-
-// If the context ends only after the loop has given up, the last response is returned all the same.
-func TestLateCancel(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	s := newScript(t, nil, 503)
-	transport := &httpretry.Transport{Done: func(*http.Request, int, error) { cancel() }}
-	response, err := s.send(transport, newRequest(t, "GET", s.URL, "").WithContext(ctx))
-	require.NoError(t, err)
-	require.Equal(t, 503, response.StatusCode)
-	require.NoError(t, response.Body.Close())
-}
-
-// A request whose Cancel channel is closed, during an attempt or a wait, is not sent again.
-func TestCancelChannel(t *testing.T) {
-	for _, waiting := range []bool{false, true} {
-		cancel, attempts, retries := make(chan struct{}), 0, 0
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !waiting {
-				close(cancel)
-				<-r.Context().Done()
-			}
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}))
-		base := baseFunc(func(r *http.Request) (*http.Response, error) {
-			attempts++
-			return http.DefaultTransport.RoundTrip(r)
-		})
-		transport := httpretry.Transport{Base: base, Policy: threeRetries, Notify: func(*http.Request, int, error, time.Duration) {
-			retries++
-			close(cancel)
-		}}
-		request := newRequest(t, "GET", server.URL, "")
-		request.Cancel = cancel //lint:ignore SA1019 it is what is tested
-		_, err := transport.RoundTrip(request)
-		require.Contains(t, fmt.Sprint(err), "request canceled")
-		server.Close()
-		require.Equal(t, 1, attempts)
-		require.Equal(t, waiting, retries == 1)
-	}
-}
-
-// counting is a context that counts what is registered on it.
-type counting struct {
-	context.Context
-	done       chan struct{}
-	registered atomic.Int64
-}
-
-func (c *counting) Done() <-chan struct{} { return c.done }
-
-func (c *counting) AfterFunc(func()) (stop func() bool) {
-	c.registered.Add(1)
-	var once sync.Once
-	return func() bool {
-		once.Do(func() { c.registered.Add(-1) })
-		return true
-	}
-}
-
-// Closing the body, even unread, ends the attempt's context.
-func TestBodyContext(t *testing.T) {
-	var attempt context.Context
-	transport := httpretry.Transport{Base: baseFunc(func(r *http.Request) (*http.Response, error) {
-		attempt = r.Context()
-		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("body"))}, nil
-	})}
-	response, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
-	require.NoError(t, err)
-	require.NoError(t, attempt.Err())
-	require.NoError(t, response.Body.Close())
-	require.ErrorIs(t, attempt.Err(), context.Canceled)
-}
-
-// A response without a body leaves nothing behind, even if nobody closes it.
-func TestNoBody(t *testing.T) {
-	for method, status := range map[string]int{"HEAD": 200, "GET": 204, "PUT": 503} {
-		s := newScript(t, nil, status)
-		if status == 503 {
-			s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
-		}
-		parent := &counting{Context: context.Background(), done: make(chan struct{})}
-		for range 100 {
-			response, err := s.send(new(httpretry.Transport), newRequest(t, method, s.URL, "").WithContext(parent))
-			require.NoError(t, err)
-			require.Equal(t, status, response.StatusCode)
-		}
-		require.Zero(t, parent.registered.Load(), method)
-	}
-}
-
-// Nor does a response whose body was read to its end.
-func TestReadBody(t *testing.T) {
-	s := newScript(t, nil, 200)
-	parent := &counting{Context: context.Background(), done: make(chan struct{})}
-	for range 100 {
-		response, err := s.send(new(httpretry.Transport), newRequest(t, "GET", s.URL, "").WithContext(parent))
-		require.NoError(t, err)
-		_, err = io.Copy(io.Discard, response.Body)
-		require.NoError(t, err)
-	}
-	require.Zero(t, parent.registered.Load())
-}
-
-type idleBase struct {
-	http.RoundTripper
-	closed int
-}
-
-func (b *idleBase) CloseIdleConnections() { b.closed++ }
-
-func TestCloseIdleConnections(t *testing.T) {
-	base := new(idleBase)
-	(&http.Client{Transport: &httpretry.Transport{Base: base}}).CloseIdleConnections()
-	require.Equal(t, 1, base.closed)
-	require.NotPanics(t, (&httpretry.Transport{Base: baseFunc(nil)}).CloseIdleConnections)
-}
-
-func TestErrors(t *testing.T) {
-	for _, test := range []struct {
-		err  error
-		want int
-	}{
-		{io.ErrUnexpectedEOF, 4},
-		{errors.New("http: server closed idle connection"), 4},
-		{&net.OpError{Op: "dial", Err: errors.New("connection refused")}, 4},
-		{&net.DNSError{Err: "server misbehaving", IsTemporary: true}, 4},
-		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}, 1},
-		{&net.OpError{Op: "dial", Err: &net.AddrError{Err: "invalid port", Addr: "99999"}}, 1},
-		{http.ErrSchemeMismatch, 1},
-		{&net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")}, 1},
-		{&net.OpError{Op: "remote error", Err: errors.New("tls: bad record MAC")}, 4},
-	} {
-		transport, calls := counted(func(*http.Request) (*http.Response, error) { return nil, test.err })
-		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
-		require.Equal(t, test.err, err)
-		require.Equal(t, test.want, *calls, test.err)
-	}
-}
-
-func TestTLS(t *testing.T) {
-	for _, test := range []struct {
-		name    string
-		config  *tls.Config
-		client  func(*httptest.Server) *http.Client
-		message string
-	}{
-		{"unknown authority", nil, func(*httptest.Server) *http.Client {
-			return &http.Client{Transport: new(http.Transport)}
-		}, "failed to verify certificate"},
-		{"client certificate required", &tls.Config{ClientAuth: tls.RequireAnyClientCert}, (*httptest.Server).Client,
-			"certificate required"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			server := httptest.NewUnstartedServer(http.NotFoundHandler())
-			server.TLS = test.config
-			server.Config.ErrorLog = log.New(io.Discard, "", 0)
-			server.StartTLS()
-			defer server.Close()
-			client := test.client(server)
-			transport, attempts := named(client.Transport.RoundTrip, test.message)
-			client.Transport = transport
-			_, err := client.Get(server.URL)
-			require.Contains(t, fmt.Sprint(err), test.message)
-			require.Equal(t, 1, attempts.named)
-		})
-	}
-}
-
-// A server that fails within a handshake may not fail in the next.
-func TestTLSInternalError(t *testing.T) {
-	var handshakes atomic.Int32
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		if handshakes.Add(1) == 1 {
-			return nil, errors.New("not yet")
-		}
-		return nil, nil
-	}}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	defer server.Close()
-	transport, calls := counted(server.Client().Transport.RoundTrip)
-	response, err := (&http.Client{Transport: transport}).Get(server.URL)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, 2, *calls)
-}
-
-func TestZeroTransport(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }))
-	defer server.Close()
-	client := http.Client{Transport: new(httpretry.Transport)}
-	response, err := client.Do(newRequest(t, "PUT", server.URL, "echo"))
-	require.NoError(t, err)
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Equal(t, "echo", string(body))
-	require.NoError(t, response.Body.Close())
 }

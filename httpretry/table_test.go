@@ -9,10 +9,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,37 +27,37 @@ import (
 // attempt puts one in; and how many slots it holds while it is sent.
 //
 // The kinds of requests: once has a body and no GetBody; mark is a key without values; empty is a key with an empty
-// value; yes and no are the answers of Idempotent; none has MaxRetries -1; patient has AttemptTimeout -1; shared
-// has a GetBody that seeks one reader back to its start.
+// value; yes and no are the answers of Idempotent; asks has a Retryable that also says yes to 401 and 407; none has
+// MaxRetries -1; patient has AttemptTimeout -1.
 //
-// The columns are a status; status 409 with X-Should-Retry; a connection that is refused; one that is cut before the
-// request is read, and one that is cut after it; a server that answers only after AttemptTimeout; an invalid value in
-// the request's header; a URL with an unknown scheme; a body of the request that fails as a dial does; one that takes
-// longer than AttemptTimeout, but not its parts; a response whose body neither ends nor heeds its context; a proxy and
-// an OAuth server that refuse; a context that has ended; and no slot.
+// The columns are a status; status 409 with X-Should-Retry; a connection that is refused; a proxy that does not connect
+// to the server; a connection that is cut before the request is read, and one that is cut after it; a server that
+// answers only after AttemptTimeout; an invalid value in the request's header; a URL with an unknown scheme; a body of
+// the request that fails as a dial does; one that takes longer than AttemptTimeout, but not its parts; a response whose
+// body neither ends nor heeds its context; a proxy and an OAuth server that refuse; a context that has ended; and no
+// slot.
 const sent = `
-request                408     429     500     502     503     504     520     529     501     403     407     409true  refused  before  after   slow    header  scheme  dialing  long    hung    proxy403  proxy407  grant  ended  full
-GET                    4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   -        -       4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-GET,no                 1/0/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   1/0/1   1/0/1   1/-1/1  1/0/1   1/0/1   -        -       1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-GET,none               1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   -        -       1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-GET,patient            4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  1/-1/1  1/0/1   1/0/1   -        -       4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-GET,upgrade            1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   -        -       1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-PUT,body               4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-PUT,body,shared        4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-PUT,body,once          1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1   1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-POST                   1/0/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   1/0/1   1/0/1   1/-1/1  1/0/1   1/0/1   -        -       1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-POST,body              1/0/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   1/0/1   1/0/1   1/-1/1  1/0/1   1/0/1   1/0/1    1/-1/1  1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-POST,body,shared       1/0/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   1/0/1   1/0/1   1/-1/1  1/0/1   1/0/1   1/0/1    1/-1/1  1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-POST,body,once         1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1   1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-POST,body,upgrade      1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1   1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-POST,body,key          4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-POST,body,x-key        4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-POST,body,mark         4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-POST,body,empty        1/0/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   1/0/1   1/0/1   1/-1/1  1/0/1   1/0/1   1/0/1    1/-1/1  1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-POST,body,mark,once    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1   1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-POST,body,yes          4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-POST,body,yes,patient  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  1/-1/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
-PATCH,body             1/0/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   1/0/1   1/0/1   1/-1/1  1/0/1   1/0/1   1/0/1    1/-1/1  1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+request                408     429     500     502     503     504     520     529     501     401     403     407     409true  refused  tunnel  before  after   slow    header  scheme  dialing  long    hung    proxy403  proxy407  grant  ended  full
+GET                    4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   -        -       4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+GET,no                 1/0/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   -        -       1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+GET,none               1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/-1/1  1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   -        -       1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+GET,patient            4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/-1/1  1/0/1   1/0/1   -        -       4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+GET,upgrade            1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   -        -       1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+PUT,body               4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+PUT,body,once          1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1   1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST                   1/0/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   -        -       1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body              1/0/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/-1/1  1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,asks         1/0/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  4/15/1  1/-1/1  4/15/1  1/0/1    4/15/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/-1/1  1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,once         1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1   1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,upgrade      1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1   1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,key          4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,x-key        4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,mark         4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,empty        1/0/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/-1/1  1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,mark,once    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1    1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/0/1   1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,yes          4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+POST,body,yes,patient  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  1/-1/1  1/0/1   1/0/1   4/15/1   1/-1/1  4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
+PATCH,body             1/0/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/-1/1  1/-1/1  1/-1/1  1/-1/1  1/0/1    4/15/1   4/15/1  1/0/1   1/0/1   1/0/1   1/0/1   1/0/1   1/0/1    1/-1/1  1/0/1   1/0/1     1/0/1     1/0/1  0/0/0  0/0/0
 `
 
 func TestSent(t *testing.T) {
@@ -103,7 +103,7 @@ func (c *cell) send(t *testing.T) string {
 	c.slots = backoff.NewSlots(1)
 
 	transport := c.transport()
-	bubbleOver(t, c.major, transport, c.answer, func(t *testing.T, _ *http.Client) {
+	bubble(t, c.major, transport, c.answer, func(t *testing.T, _ *http.Client) {
 		net := transport.Base.(*http.Transport)
 		c.fail(net)
 		transport.Base = baseFunc(func(req *http.Request) (*http.Response, error) { return c.roundTrip(t, net, req) })
@@ -137,7 +137,7 @@ func (c *cell) send(t *testing.T) string {
 
 func (c *cell) transport() *httpretry.Transport {
 	transport := &httpretry.Transport{
-		Policy: threeRetries,
+		Policy: noWaits,
 		Budget: c.budget,
 		Slots:  c.slots,
 		Done:   func(_ *http.Request, attempts int, _ error) { c.done = append(c.done, attempts) },
@@ -147,6 +147,12 @@ func (c *cell) transport() *httpretry.Transport {
 		transport.Idempotent = func(*http.Request) bool { return true }
 	case c.has("no"):
 		transport.Idempotent = func(*http.Request) bool { return false }
+	}
+	if c.has("asks") {
+		transport.Retryable = func(_ *http.Request, resp *http.Response, err error) bool {
+			refused := resp != nil && (resp.StatusCode == 401 || resp.StatusCode == 407)
+			return refused || httpretry.Retryable(resp, err)
+		}
 	}
 	if c.has("none") {
 		transport.MaxRetries = -1
@@ -172,8 +178,6 @@ func (c *cell) fail(base *http.Transport) {
 	}
 }
 
-var errDial = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-
 // roundTrip is an attempt. It signs the request, by its URL.
 func (c *cell) roundTrip(t *testing.T, base http.RoundTripper, req *http.Request) (*http.Response, error) {
 	c.attempts++
@@ -190,6 +194,9 @@ func (c *cell) roundTrip(t *testing.T, base http.RoundTripper, req *http.Request
 		return nil, errors.New(text)
 	}
 	switch c.outcome {
+	case "tunnel":
+		httptrace.ContextClientTrace(req.Context()).ConnectDone("tcp", "proxy", nil)
+		return fail("Service Unavailable")
 	case "proxy403":
 		return fail("Forbidden")
 	case "proxy407":
@@ -250,14 +257,9 @@ func (c *cell) request(t *testing.T) *http.Request {
 
 // setBody gives req a body, which counts as open until it is closed.
 func (c *cell) setBody(req *http.Request) {
-	reader := strings.NewReader("body")
-	req.ContentLength = reader.Size()
+	req.ContentLength = int64(len("body"))
 	req.GetBody = func() (io.ReadCloser, error) {
-		if c.has("shared") {
-			reader.Seek(0, io.SeekStart)
-		} else {
-			reader = strings.NewReader("body")
-		}
+		reader := strings.NewReader("body")
 		c.open.Add(1)
 		return &tableBody{cell: c, Reader: reader}, nil
 	}

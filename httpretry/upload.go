@@ -47,10 +47,13 @@ func (a *attempt) progress(read int64) {
 
 func (u *upload) Close() error {
 	u.closed.Do(func() {
-		u.attempt.mu.Lock()
-		defer u.attempt.mu.Unlock()
-		u.attempt.uploads--
-		u.attempt.release()
+		a := u.attempt
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.uploads--
+		if a.uploads == 0 && a.ended {
+			a.cancel()
+		}
 	})
 	return u.ReadCloser.Close()
 }

@@ -1,0 +1,564 @@
+//go:build go1.25
+
+package httpretry_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+	"example.com/backoff/httpretry"
+)
+
+// A body that is sent again is the same body, or the request ends before the server can take another one for it.
+func TestChangedBody(t *testing.T) {
+	const whole = "a body"
+	for _, test := range []struct {
+		name   string
+		read   int    // bytes that the first attempt's server reads; the connection is cut then
+		second string // the body of the second attempt
+		known  bool   // its length
+		want   string // the error, or the body that arrives
+	}{
+		{"the same", len(whole), whole, false, whole},
+		{"the same, known", len(whole), whole, true, whole},
+		{"drained", len(whole), "", false, "has changed: 0 bytes, and 6 in an earlier attempt"},
+		{"drained, known", len(whole), "", true, "has changed: 0 bytes, and 6 in an earlier attempt"},
+		{"longer", len(whole), whole + "!", false, "has changed: 7 bytes, and 6 in an earlier attempt"},
+		{"shorter than what was read", 3, "a ", false, "has changed: 2 bytes, and"},
+	} {
+		for _, major := range []int{1, 2} {
+			t.Run(fmt.Sprint(test.name, "/HTTP ", major), func(t *testing.T) {
+				var arrived []string
+				requests := 0
+				transport := &httpretry.Transport{Policy: noWaits}
+				bubble(t, major, transport, func(_ http.ResponseWriter, r *http.Request) {
+					requests++
+					if requests == 1 {
+						io.ReadFull(r.Body, make([]byte, test.read))
+						time.Sleep(time.Second) // until the client has read its body, if it can
+						panic(http.ErrAbortHandler)
+					}
+					body, err := io.ReadAll(r.Body)
+					if err == nil {
+						arrived = append(arrived, string(body))
+					}
+				}, func(t *testing.T, client *http.Client) {
+					req := newRequest(t, "PUT", "http://localhost", whole)
+					req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(test.second)), nil }
+					if !test.known {
+						req.ContentLength = -1
+					}
+					resp, err := client.Do(req)
+					time.Sleep(time.Second)
+					if test.want == whole {
+						require.NoError(t, err)
+						require.NoError(t, resp.Body.Close())
+						require.Equal(t, []string{whole}, arrived)
+						return
+					}
+					require.Contains(t, fmt.Sprint(err), test.want)
+					require.NotErrorIs(t, err, backoff.ErrRetriesExhausted)
+					require.Empty(t, arrived)
+					require.Equal(t, 2, requests)
+				})
+			})
+		}
+	}
+}
+
+// Middleware may take the body from a request, and leave GetBody.
+func TestBodyTaken(t *testing.T) {
+	for _, none := range []io.ReadCloser{nil, http.NoBody} {
+		transport, calls := counted(func(req *http.Request) (*http.Response, error) {
+			require.Equal(t, none, req.Body)
+			return &http.Response{StatusCode: 503}, nil
+		})
+		req := newRequest(t, "PUT", "http://localhost", "body")
+		req.Body, req.ContentLength = none, 0
+		_, err := transport.RoundTrip(req)
+		require.NoError(t, err)
+		require.Equal(t, 4, *calls)
+	}
+}
+
+func TestGetBodyError(t *testing.T) {
+	errRewind := errors.New("rewind")
+	transport, calls := answering(503)
+	attempts := 0
+	transport.Done = func(_ *http.Request, n int, _ error) { attempts = n }
+	parent := newCounting()
+	req := newRequest(t, "PUT", "http://localhost", "body").WithContext(parent)
+	req.GetBody = func() (io.ReadCloser, error) { return nil, errRewind }
+	_, err := transport.RoundTrip(req)
+	require.Same(t, errRewind, err)
+	require.Equal(t, 1, *calls)
+	require.Equal(t, 1, attempts, "those that were made")
+	require.Zero(t, parent.registered.Load())
+}
+
+// The body of a response to an Upgrade can be written to, and has no limit.
+func TestUpgrade(t *testing.T) {
+	transport := &httpretry.Transport{
+		AttemptTimeout: time.Second,
+		BodyTimeout:    time.Second,
+		Slots:          backoff.NewSlots(1),
+	}
+	bubble(t, 1, transport, func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffer, err := http.NewResponseController(w).Hijack()
+		require.NoError(t, err)
+		defer conn.Close()
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		line, _ := buffer.ReadString('\n')
+		time.Sleep(time.Hour)
+		io.WriteString(conn, line)
+	}, func(t *testing.T, client *http.Client) {
+		parent := newCounting()
+		req := newRequest(t, "GET", "http://localhost", "").WithContext(parent)
+		req.Header.Set("Connection", "Upgrade")
+		req.Header.Set("Upgrade", "echo")
+		resp, err := client.Do(req)
+		require.NoError(t, err)
+		require.Zero(t, transport.Slots.InUse())
+		require.Zero(t, parent.registered.Load())
+
+		_, err = io.WriteString(resp.Body.(io.Writer), "hello\n")
+		require.NoError(t, err)
+		echo, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.Equal(t, "hello\n", string(echo))
+		require.NoError(t, resp.Body.Close())
+	})
+}
+
+// The body of a response that is not used is given up after a while, or after many bytes.
+func TestEndlessBody(t *testing.T) {
+	for name, test := range map[string]struct {
+		pause time.Duration // between two bytes
+		want  time.Duration // that three of these bodies take
+	}{
+		"slow": {time.Millisecond, 300 * time.Millisecond},
+		"hung": {24 * time.Hour, 300 * time.Millisecond},
+		"long": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 1, &httpretry.Transport{Policy: noWaits}, func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				for r.Context().Err() == nil {
+					if _, err := fmt.Fprint(w, "."); err != nil {
+						return
+					}
+					if test.pause == 0 {
+						continue
+					}
+					w.(http.Flusher).Flush()
+					select {
+					case <-time.After(test.pause):
+					case <-r.Context().Done():
+					}
+				}
+			}, func(t *testing.T, client *http.Client) {
+				start := time.Now()
+				resp, err := client.Get("http://localhost")
+				require.NoError(t, err)
+				require.Equal(t, test.want, time.Since(start))
+				require.NoError(t, resp.Body.Close())
+			})
+		})
+	}
+}
+
+// An obstinateBody is a response's body that does what it can to be in the way.
+type obstinateBody struct{ read, close func() error }
+
+func (b obstinateBody) Read([]byte) (int, error) { return 0, b.read() }
+func (b obstinateBody) Close() error             { return b.close() }
+
+// RoundTrip goes on within 100 ms, whatever the body does that it drops.
+func TestObstinateBody(t *testing.T) {
+	hang := func() error {
+		time.Sleep(time.Hour)
+		return io.EOF
+	}
+	end := func() error { return io.EOF }
+	for name, body := range map[string]obstinateBody{
+		"read":           {hang, end},
+		"close":          {end, hang},
+		"read and close": {hang, hang},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				transport, sent := counted(func(*http.Request) (*http.Response, error) {
+					return &http.Response{StatusCode: 503, Body: body}, nil
+				})
+				transport.Budget = &backoff.Budget{RetryCost: -1}
+				start := time.Now()
+				_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+				require.NoError(t, err)
+				require.Equal(t, 4, *sent)
+				require.Equal(t, 3*100*time.Millisecond, time.Since(start))
+
+				ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+				defer cancel()
+				start = time.Now()
+				_, err = transport.RoundTrip(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.Equal(t, 250*time.Millisecond, time.Since(start))
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
+}
+
+// A panic of a dropped body is the caller's to recover from.
+func TestBodyPanic(t *testing.T) {
+	transport, _ := counted(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 503, Body: obstinateBody{read: func() error { panic("bug") }}}, nil
+	})
+	require.PanicsWithValue(t, "bug", func() { _, _ = transport.RoundTrip(newRequest(t, "GET", "http://localhost", "")) })
+}
+
+// pooledBody is read until its request's context ends, and for a while longer. Like a pooled reader, it must not be
+// closed meanwhile.
+type pooledBody struct {
+	ctx              context.Context
+	reading          atomic.Bool
+	closed, tooEarly bool
+}
+
+func (b *pooledBody) Read([]byte) (int, error) {
+	b.reading.Store(true)
+	defer b.reading.Store(false)
+	<-b.ctx.Done()
+	time.Sleep(50 * time.Millisecond)
+	return 0, b.ctx.Err()
+}
+
+func (b *pooledBody) Close() error {
+	b.closed, b.tooEarly = true, b.reading.Load()
+	return nil
+}
+
+// A dropped body is closed when its Read has returned.
+func TestDropReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var bodies []*pooledBody
+		transport, _ := counted(func(req *http.Request) (*http.Response, error) {
+			bodies = append(bodies, &pooledBody{ctx: req.Context()})
+			return &http.Response{StatusCode: 503, Body: bodies[len(bodies)-1]}, nil
+		})
+		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for _, body := range bodies[:len(bodies)-1] { // the last one is the caller's
+			require.True(t, body.closed)
+			require.False(t, body.tooEarly)
+		}
+	})
+}
+
+// A response that is not used does not wait for a Read of the request's body that blocks.
+func TestBlockedBody(t *testing.T) {
+	for _, size := range []int{1, 64 << 10, 100 << 10, 1 << 20} {
+		transport := &httpretry.Transport{Policy: noWaits}
+		bubble(t, 2, transport, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(503)
+			w.Write(make([]byte, size))
+			w.(http.Flusher).Flush()
+		}, func(t *testing.T, _ *http.Client) {
+			stop := errors.New("stop")
+			transport.Done = func(*http.Request, int, error) { panic(stop) } // so that the last one is not used either
+			req := slowUpload(t, 1<<20, time.Hour)
+			start := time.Now()
+			require.PanicsWithValue(t, stop, func() { _, _ = transport.RoundTrip(req) })
+			require.LessOrEqual(t, time.Since(start), 4*100*time.Millisecond, "%d bytes", size)
+			time.Sleep(time.Hour) // until the Reads have ended
+		})
+	}
+}
+
+// foreign is a context of a type that package context does not know: it starts a goroutine for each
+// context that is derived from it and has not ended.
+type foreign struct {
+	context.Context
+	done chan struct{}
+}
+
+func (f foreign) Done() <-chan struct{} { return f.done }
+
+// parents returns a context that counts those derived from it, and one by which a bubble finds them.
+func parents() (*counting, []context.Context) {
+	parent := newCounting()
+	return parent, []context.Context{parent, foreign{context.Background(), make(chan struct{})}}
+}
+
+// Whatever an attempt ends with, it leaves no context and no goroutine behind.
+func TestNothingLeft(t *testing.T) {
+	for _, major := range []int{1, 2} {
+		t.Run(fmt.Sprint("HTTP ", major), func(t *testing.T) {
+			transport := &httpretry.Transport{
+				Policy:         noWaits,
+				Budget:         &backoff.Budget{RetryCost: -1},
+				AttemptTimeout: time.Second,
+				BodyTimeout:    time.Second,
+			}
+			bubble(t, major, transport, func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/drop":
+					panic(http.ErrAbortHandler)
+				case "/hang":
+					silent(w, r)
+				case "/stall":
+					w.(http.Flusher).Flush()
+					silent(w, r)
+				case "/early":
+					http.NewResponseController(w).EnableFullDuplex()
+					w.WriteHeader(200)
+					return
+				case "/down":
+					w.WriteHeader(503)
+				case "/limit":
+					w.WriteHeader(429)
+				}
+				io.Copy(io.Discard, r.Body)
+				if r.URL.Path != "/empty" {
+					fmt.Fprint(w, strings.Repeat("answer ", 1000))
+				}
+			}, func(t *testing.T, client *http.Client) {
+				parent, contexts := parents()
+				for _, ctx := range contexts {
+					for _, path := range []string{"/", "/empty", "/down", "/limit", "/drop", "/hang", "/stall", "/early"} {
+						for _, body := range []string{"", "body", strings.Repeat("long ", 1<<16)} {
+							useAll(t, ctx, client, "PUT", path, body)
+							useAll(t, ctx, client, "POST", path, body)
+						}
+					}
+				}
+				synctest.Wait()
+				require.Zero(t, parent.registered.Load())
+			})
+		})
+	}
+}
+
+// useAll sends three requests. It closes the first response's body unread, and reads the second without closing it. It
+// does nothing with a third that has no body.
+func useAll(t *testing.T, ctx context.Context, client *http.Client, method, path, body string) {
+	for _, use := range []func(io.ReadCloser){
+		func(body io.ReadCloser) { body.Close() },
+		func(body io.ReadCloser) { io.Copy(io.Discard, body) },
+		func(body io.ReadCloser) {
+			if body != http.NoBody {
+				body.Close()
+			}
+		},
+	} {
+		resp, err := client.Do(newRequest(t, method, "http://localhost"+path, body).WithContext(ctx))
+		if err == nil {
+			use(resp.Body)
+		}
+	}
+}
+
+// A server may answer before it is asked, and hang up. Then net/http does not always say that it has
+// stopped writing the request.
+func TestUnasked(t *testing.T) {
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+			conn.Close()
+		}
+	}()
+	log.SetOutput(io.Discard) // net/http logs there what nobody asked for
+	defer log.SetOutput(os.Stderr)
+	before := runtime.NumGoroutine()
+	base := &http.Transport{DisableKeepAlives: true}
+	transport := &httpretry.Transport{Base: base, Policy: noWaits, Budget: &backoff.Budget{RetryCost: -1}}
+	parent, contexts := parents()
+	var responses atomic.Int32
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			for range 100 {
+				req := newRequest(t, "PUT", "http://"+listener.Addr().String(), "body")
+				if resp, err := transport.RoundTrip(req.WithContext(contexts[i%2])); err == nil {
+					responses.Add(1)
+					resp.Body.Close()
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.Positive(t, responses.Load())
+	require.Zero(t, parent.registered.Load())
+	base.CloseIdleConnections()
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 10*time.Second, 10*time.Millisecond, "goroutines are left") // +1: Eventually's
+}
+
+// The types and flags of HTTP/2's frames: https://www.rfc-editor.org/rfc/rfc9113#section-6
+const (
+	frameData, frameHeaders, frameReset, frameSettings, frameWindowUpdate = 0, 1, 3, 4, 8
+
+	endStream, endHeaders = 1, 4
+)
+
+// A frame is one of HTTP/2's.
+type frame struct {
+	kind, flags byte
+	stream      uint32
+	payload     []byte
+}
+
+// readFrame returns the next frame of r.
+func readFrame(r io.Reader) (f frame, err error) {
+	var header [9]byte
+	if _, err := io.ReadFull(r, header[:]); err != nil {
+		return f, err
+	}
+	f = frame{header[3], header[4], binary.BigEndian.Uint32(header[5:]), make([]byte, binary.BigEndian.Uint32(header[:])>>8)}
+	_, err = io.ReadFull(r, f.payload)
+	return f, err
+}
+
+func (f frame) writeTo(w io.Writer) {
+	header := binary.BigEndian.AppendUint32(nil, uint32(len(f.payload))<<8|uint32(f.kind))
+	header = binary.BigEndian.AppendUint32(append(header, f.flags), f.stream)
+	w.Write(append(header, f.payload...))
+}
+
+// early is the answer of a server that does not wait for the end of the request: status 200, without a body.
+func early(request frame) frame {
+	return frame{frameHeaders, endHeaders | endStream, request.stream, []byte{0x88}}
+}
+
+// framed calls f in simulated time, with a base whose connections over HTTP/2 serve handles. The end of
+// serve closes the connection.
+func framed(t *testing.T, serve func(in <-chan frame, out chan<- frame), f func(t *testing.T, base http.RoundTripper)) {
+	synctest.Test(t, func(t *testing.T) {
+		base := &http.Transport{Protocols: only(2), DialContext: func(context.Context, string, string) (net.Conn, error) {
+			client, server := net.Pipe()
+			in, out := make(chan frame, 1000), make(chan frame, 1000) // net/http must not wait in the pipe
+			go func() {
+				defer close(in)
+				buffer := bufio.NewReader(server)
+				buffer.Discard(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+				for {
+					f, err := readFrame(buffer)
+					if err != nil {
+						return
+					}
+					in <- f
+				}
+			}()
+			go func() {
+				defer server.Close()
+				for f := range out {
+					f.writeTo(server)
+				}
+			}()
+			go func() {
+				defer close(out)
+				out <- frame{kind: frameSettings}
+				serve(in, out)
+			}()
+			return client, nil
+		}}
+		f(t, base)
+		base.CloseIdleConnections()
+	})
+}
+
+// A server that answers early and hangs up, while net/http writes the header over HTTP/2: then it never
+// says that it has stopped writing.
+func TestEarlyReset(t *testing.T) {
+	framed(t, func(in <-chan frame, out chan<- frame) {
+		for f := range in {
+			if f.kind == frameHeaders {
+				out <- early(f)
+				if f.stream > 1 {
+					out <- frame{frameReset, 0, f.stream, make([]byte, 4)}
+					return
+				}
+			}
+		}
+	}, func(t *testing.T, base http.RoundTripper) {
+		transport := &httpretry.Transport{Base: base, AttemptTimeout: 10 * time.Second}
+		parent, contexts := parents()
+		for i := range 30 {
+			req := newRequest(t, "PUT", "http://localhost", "body").WithContext(contexts[i/2%2])
+			if i%2 == 1 { // the other requests open the connections
+				req.Header.Set("Long", strings.Repeat("long ", 400<<10))
+			}
+			resp, err := transport.RoundTrip(req)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		require.Zero(t, parent.registered.Load())
+	})
+}
+
+// Over HTTP/2 a response may end before the request's body is sent. What is left is still sent.
+func TestEarlyResponse(t *testing.T) {
+	sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+	var got []byte
+	var whole bool
+	framed(t, func(in <-chan frame, out chan<- frame) {
+		for f := range in {
+			switch f.kind {
+			case frameHeaders:
+				out <- early(f)
+			case frameData:
+				got = append(got, f.payload...)
+				whole = whole || f.flags&endStream != 0
+				if n := len(f.payload); n > 0 {
+					time.Sleep(time.Millisecond)
+					more := binary.BigEndian.AppendUint32(nil, uint32(n))
+					out <- frame{frameWindowUpdate, 0, 0, more}
+					out <- frame{frameWindowUpdate, 0, f.stream, more}
+				}
+			}
+		}
+	}, func(t *testing.T, base http.RoundTripper) {
+		parent, contexts := parents()
+		for _, ctx := range contexts {
+			got, whole = nil, false
+			resp, err := (&httpretry.Transport{Base: base}).RoundTrip(newRequest(t, "PUT", "http://localhost", string(sent)).WithContext(ctx))
+			require.NoError(t, err)
+			require.Equal(t, 200, resp.StatusCode)
+			require.NoError(t, resp.Body.Close())
+			time.Sleep(time.Second)
+			synctest.Wait()
+			require.True(t, whole)
+			require.True(t, bytes.Equal(sent, got))
+		}
+		require.Zero(t, parent.registered.Load())
+	})
+}
