@@ -65,10 +65,8 @@ func Example_post() {
 
 	client := &http.Client{
 		Transport: &httpretry.Transport{
-			Base: waitInBody{http.DefaultTransport},
-			Policy: func() backoff.BackOff {
-				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
-			},
+			Base:   waitInBody{http.DefaultTransport},
+			Policy: func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) },
 			Notify: func(_ *http.Request, _ int, err error, wait time.Duration) {
 				fmt.Println("waiting", wait, "after", err)
 			},

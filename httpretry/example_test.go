@@ -14,7 +14,8 @@ import (
 	"example.com/backoff/httpretry"
 )
 
-// A server that is unavailable for a moment.
+// A client for one service, which this process asks for 13 things a second at its busiest. The service is unavailable
+// for a moment.
 func Example() {
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -29,9 +30,10 @@ func Example() {
 
 	client := &http.Client{
 		Transport: &httpretry.Transport{
-			Policy: func() backoff.BackOff {
-				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
-			},
+			AttemptTimeout: 2 * time.Second,
+			Slots:          backoff.NewSlots(20), // 3/4 × 13 × 2
+			Budget:         new(backoff.Budget),
+			Policy:         func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) }, // for a quick example
 		},
 	}
 
@@ -83,9 +85,8 @@ func Example_hosts() {
 
 	client := &http.Client{
 		Transport: &httpretry.Transport{
-			Policy: func() backoff.BackOff {
-				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 2)
-			},
+			MaxRetries: 2,
+			Policy:     func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) },
 			Done: func(req *http.Request, attempts int, err error) {
 				fmt.Println(req.URL.Path, "attempts:", attempts, "error:", err)
 			},
@@ -102,9 +103,9 @@ func Example_hosts() {
 		}
 	}
 	// Output:
-	// /down attempts: 3 error: 503 Service Unavailable
+	// /down attempts: 3 error: retries exhausted: 503 Service Unavailable
 	// /flaky attempts: 2 error: <nil>
-	// /down attempts: 3 error: 503 Service Unavailable
+	// /down attempts: 3 error: retries exhausted: 503 Service Unavailable
 	// /flaky attempts: 2 error: <nil>
 	// /down attempts: 2 error: retry budget exhausted: 503 Service Unavailable
 	// /flaky attempts: 2 error: <nil>
@@ -134,9 +135,7 @@ func Example_log() {
 
 	client := &http.Client{
 		Transport: &httpretry.Transport{
-			Policy: func() backoff.BackOff {
-				return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
-			},
+			Policy: func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) },
 			Notify: func(req *http.Request, attempt int, err error, wait time.Duration) {
 				logger.WarnContext(req.Context(), "retry", "method", req.Method, "err", err, "wait", wait)
 			},
