@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -112,6 +113,7 @@ type api struct {
 	perSecond   int           // questions that it takes in a second; further ones get a 429; zero is no limit
 	thinks      time.Duration // before an answer
 	pause       time.Duration // after each part of a stream
+	stalls      bool          // in the middle of a stream
 
 	mu       sync.Mutex
 	requests int
@@ -164,7 +166,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer, part = openaiAnswer, openaiPart
 	}
 	if strings.Contains(string(body), `"stream":true`) {
-		a.stream(w, part)
+		a.stream(w, r, part)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -180,10 +182,14 @@ const (
 		`data: {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "%d "}}` + "\n\n"
 )
 
-// stream sends ten parts of an answer.
-func (a *api) stream(w http.ResponseWriter, part string) {
+// stream sends ten parts of an answer, or stalls after five.
+func (a *api) stream(w http.ResponseWriter, r *http.Request, part string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for i := range 10 {
+		if a.stalls && i == 5 {
+			<-r.Context().Done()
+			return
+		}
 		fmt.Fprintf(w, part, i)
 		w.(http.Flusher).Flush()
 		time.Sleep(a.pause)
@@ -253,8 +259,8 @@ func eachLLM(t *testing.T, f func(t *testing.T, model llm, major int)) {
 	}
 }
 
-// patient is the Transport of httpretry's Example_languageModel: it repeats what these clients repeat by themselves,
-// and does not limit an attempt.
+// patient is the Transport of httpretry's Example_languageModel, but for answers that are no streams and take minutes: it
+// repeats what these clients repeat by themselves, and does not limit an attempt.
 func patient() *httpretry.Transport {
 	return &httpretry.Transport{
 		AttemptTimeout: -1,
@@ -298,20 +304,43 @@ func TestLLMRateLimit(t *testing.T) {
 	})
 }
 
-// A stream is not cut, however long it takes, not even if AttemptTimeout limits its attempt.
+// A stream of 400 s is not cut, neither by AttemptTimeout nor by a BodyTimeout that is longer than its pauses.
 func TestLLMStream(t *testing.T) {
 	eachLLM(t, func(t *testing.T, model llm, major int) {
 		limited := patient()
 		limited.AttemptTimeout = 30 * time.Second
+		limited.BodyTimeout = 41 * time.Second
 		for _, transport := range []*httpretry.Transport{new(httpretry.Transport), limited, patient()} {
 			a := &api{pause: 40 * time.Second}
 			serve(t, major, a, transport, func(t *testing.T, client *http.Client) {
+				start := time.Now()
 				answer, err := model.stream(t.Context(), client, "question")
 				require.NoError(t, err)
 				require.Equal(t, "0 1 2 3 4 5 6 7 8 9 ", answer)
 				require.Equal(t, 1, a.billed)
+				require.Equal(t, 400*time.Second, time.Since(start))
 			})
 		}
+	})
+}
+
+// A stream that stalls ends in time, with what had come and an error that says how much that was. It is not asked for
+// again.
+func TestLLMStall(t *testing.T) {
+	eachLLM(t, func(t *testing.T, model llm, major int) {
+		transport := patient()
+		transport.BodyTimeout = 30 * time.Second
+		a := &api{pause: time.Second, stalls: true}
+		serve(t, major, a, transport, func(t *testing.T, client *http.Client) {
+			start := time.Now()
+			answer, err := model.stream(t.Context(), client, "question")
+			require.Equal(t, "0 1 2 3 4 ", answer)
+			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Regexp(t, "no data within 30s, after [1-9][0-9]+ bytes of the response's body", err.Error())
+			require.Equal(t, 1, a.requests)
+			require.Equal(t, (4+30)*time.Second, time.Since(start))
+		})
 	})
 }
 
