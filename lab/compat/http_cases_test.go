@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -152,7 +153,9 @@ func (c httpCase) start(t *testing.T) *httpOutcome {
 	transport := &httpretry.Transport{
 		Base:   server,
 		Budget: &backoff.Budget{RetryCost: -1},
-		Policy: c.policyOrConstant,
+		Policy: c.policyOrConstant, // which limits the retries, too
+
+		MaxRetries: math.MaxInt,
 		Notify: func(_ *http.Request, _ int, _ error, wait time.Duration) {
 			server.locked(func() { o.waits = append(o.waits, wait) })
 		},

@@ -142,7 +142,7 @@ var pesterAlone = []httpCase{
 	},
 	{
 		name: "TestRetriesContextCancelledDuringWait", differs: bothErrors,
-		cancel: 100 * time.Millisecond, timeout: 5 * time.Second, retries: 1, wait: 5 * time.Second,
+		cancel: 100 * time.Millisecond, timeout: 6 * time.Second, retries: 1, wait: 5 * time.Second,
 		setup:    failingWith(errAlways),
 		attempts: 1, elapsed: 100 * time.Millisecond, err: context.Canceled,
 		check: func(t *testing.T, o *httpOutcome) { require.ErrorIs(t, o.replies[0].err, errAlways) },
