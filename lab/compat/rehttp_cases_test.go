@@ -17,22 +17,19 @@ import (
 	"example.com/backoff/httpretry"
 )
 
-// The tests of github.com/PuerkitoBio/rehttp, v1.4.0.
+// The tests of github.com/PuerkitoBio/rehttp, v1.4.0, that show what httpretry's own do not.
 //
 // Its rules are functions of one attempt. Here they are a Retryable, and a row asks for all attempts of a
 // request that are rows of their own there.
 //
-// 67 rows: 55 pass, 12 differ on purpose. The three tests of delays are in TestPeerWaits.
-//
-// Not asked: TestRetryAll and TestRetryAny, whose attempts have both a response and an error; in a Retryable
-// they are && and ||.
+// 30 rows: 19 pass, 11 differ on purpose.
 func TestRehttp(t *testing.T) {
-	runHTTPCases(t, tally{same: 55, differs: 12}, slices.Concat(rehttpTimeouts, rehttpCalls, rehttpRedirects, rehttpRules))
+	runHTTPCases(t, tally{same: 19, differs: 11}, rehttpCases)
 }
 
 var retry500 = retryStatuses(500)
 
-var rehttpTimeouts = []httpCase{
+var rehttpCases = []httpCase{
 	{
 		name:     "TestContextCancelOnRetry, during the retry",
 		deadline: time.Second, retries: 1, server: "500 2s:200",
@@ -42,11 +39,6 @@ var rehttpTimeouts = []httpCase{
 		name: "TestContextCancelOnRetry, during the wait", differs: answeredAtOnce,
 		deadline: time.Second, retries: 1, wait: 2 * time.Second, server: "500 2s:200",
 		attempts: 1, status: 500,
-	},
-	{
-		name:     "TestContextCancel",
-		deadline: time.Second, retries: 1, server: "2s:200",
-		attempts: 1, elapsed: time.Second, err: context.DeadlineExceeded,
 	},
 	{
 		name:    "TestClientTimeoutSlowBody",
@@ -64,11 +56,6 @@ var rehttpTimeouts = []httpCase{
 		attempts: 1, status: 500,
 	},
 	{
-		name:    "TestClientTimeout",
-		timeout: time.Second, retries: 2, wait: time.Second, server: "2s:200",
-		attempts: 1, elapsed: time.Second, check: isTimeout,
-	},
-	{
 		name:    "TestTransportTimeout",
 		retries: 1, wait: time.Second, server: "2s:200",
 		attempts: 2, elapsed: 3 * time.Second, text: "timeout awaiting response headers", check: isTimeout,
@@ -82,16 +69,6 @@ var rehttpTimeouts = []httpCase{
 		attempts: 4, elapsed: 40 * time.Millisecond, check: isTimeout,
 	},
 	{
-		name:    "TestTransport_RoundTripTimeouts, in time",
-		retries: 3, server: "100ms:429", setup: attemptTimeout(time.Second),
-		attempts: 4, elapsed: 400 * time.Millisecond, status: 429,
-	},
-	{
-		name:    "TestTransport_RoundTripTimeouts, no limit set",
-		retries: 3, server: "100ms:429",
-		attempts: 4, elapsed: 400 * time.Millisecond, status: 429,
-	},
-	{
 		name:     "TestTransport_RoundTripOverallTimeout",
 		deadline: 1500 * time.Millisecond, retries: 3, server: "2s:429", setup: attemptTimeout(time.Second),
 		attempts: 2, elapsed: 1500 * time.Millisecond, err: context.DeadlineExceeded,
@@ -102,10 +79,6 @@ var rehttpTimeouts = []httpCase{
 		attempts: 1, elapsed: 10 * time.Millisecond, status: 200,
 		check: func(t *testing.T, o *httpOutcome) { require.Greater(t, len(o.replies[0].body), 100<<10) },
 	},
-}
-
-var rehttpCalls = []httpCase{
-	{name: "TestClientNoRetry", path: "/test", retries: 2, server: "200", attempts: 1, status: 200},
 	{
 		name: "TestClientRetryWithBody", differs: notBlindly,
 		method: "POST", path: "/test", body: "body", retries: 1, server: "500 200", setup: retry500,
@@ -130,11 +103,6 @@ var rehttpCalls = []httpCase{
 		retries: 1, server: "200", attempts: 1, err: iotest.ErrTimeout,
 	},
 	{
-		name:   "TestMockClientPreventRetryWithBody",
-		method: "POST", body: "test", retries: 1, setup: failingWith(temporaryError{}),
-		attempts: 1, err: temporaryError{},
-	},
-	{
 		name: "TestMockClientRetryWithBody", differs: notBlindly,
 		method: "POST", body: "hello", retries: 1, setup: failingWith(temporaryError{}),
 		attempts: 1, err: temporaryError{},
@@ -144,30 +112,9 @@ var rehttpCalls = []httpCase{
 		retries: 1, setup: failingWith(&net.OpError{Err: timeoutError{}}),
 		attempts: 2, err: timeoutError{}, check: isTimeout,
 	},
-}
-
-// Redirects are followed by the client above the Transport: each is a request with its own attempts.
-var rehttpRedirects = []httpCase{
-	{
-		name:   "TestRedirects, no body, no redirect",
-		method: "POST", path: "/test", server: "200", attempts: 1, status: 200,
-	},
 	{
 		name:   "TestRedirects, no body, redirects",
 		method: "POST", path: "/test", server: "307 307 200", attempts: 3, status: 200,
-	},
-	{
-		name: "TestRedirects, no body, redirects and retries", differs: notBlindly,
-		method: "POST", path: "/test", retries: 4, server: "500 307 500 307 200", setup: retry500,
-		attempts: 1, status: 500,
-	},
-	{
-		name:   "TestRedirects, body, no redirect",
-		method: "POST", path: "/test", body: "ok", server: "200", attempts: 1, status: 200,
-	},
-	{
-		name:   "TestRedirects, body, redirects",
-		method: "POST", path: "/test", body: "ok", server: "307 307 200", attempts: 3, status: 200,
 	},
 	{
 		name: "TestRedirects, body, redirects and retries", differs: notBlindly,
@@ -188,6 +135,42 @@ var rehttpRedirects = []httpCase{
 		retries: 4, server: "307 500 307 500 200", setup: retry500,
 		attempts: 2, status: 500,
 	},
+	{
+		name: "TestRetryHTTPMethods, POST", differs: notBlindly,
+		method: "POST", retries: 2, server: "500", setup: retryMethods("GET", "POST"), attempts: 1, status: 500,
+	},
+	{
+		name: "TestRetryHTTPMethods, put", differs: "methods are case-sensitive: PUT is idempotent, put is not known",
+		method: "put", retries: 2, server: "500", setup: retryMethods("GET", "POST", "PUT"), attempts: 1, status: 500,
+	},
+	{name: "TestRetryStatusInterval, 600", retries: 2, server: "600", setup: retry5xx, attempts: 1, status: 600},
+	{name: "TestRetryStatuses, 401", retries: 1, server: "401", setup: retryStatuses(401, 500), attempts: 2, status: 401},
+	{
+		name:    "TestRetryTemporaryErr, temporary",
+		retries: 1, setup: retryErrors(temporary, temporaryError{}),
+		attempts: 2, err: temporaryError{},
+	},
+	{
+		name:    "TestRetryTimeoutErr, timeout",
+		retries: 1, setup: retryErrors(timedOut, timeoutError{}), attempts: 2, err: timeoutError{},
+	},
+	{
+		name:    "Test_isTimeoutErr, a context's",
+		retries: 1, setup: retryErrors(timedOut, context.DeadlineExceeded),
+		attempts: 2, err: context.DeadlineExceeded,
+	},
+	{
+		name:   "TestCombineRetryFn, DELETE 401",
+		method: "DELETE", retries: 2, server: "401", setup: combined, attempts: 3, status: 401,
+	},
+	{
+		name: "TestCombineRetryFn, POST 403", differs: notAsked,
+		method: "POST", retries: 2, server: "403", setup: combined, attempts: 1, status: 403,
+	},
+	{
+		name: "TestCombineRetryFn, POST 500", differs: notAsked,
+		method: "POST", retries: 2, server: "500", setup: combined, attempts: 1, status: 500,
+	},
 }
 
 func okReader() io.Reader { return io.LimitReader(strings.NewReader("ok"), 100) }
@@ -205,123 +188,6 @@ func (timeoutError) Error() string { return "late" }
 func (timeoutError) Timeout() bool { return true }
 
 const notAsked = "about a POST Retryable is asked only after 429 and failed dials"
-
-var rehttpRules = []httpCase{
-	{name: "TestRetryHTTPMethods, none", retries: 1, server: "500", setup: retryMethods(), attempts: 1, status: 500},
-	{name: "TestRetryHTTPMethods, no retries", server: "500", setup: retryMethods("GET"), attempts: 1, status: 500},
-	{name: "TestRetryHTTPMethods, GET", retries: 1, server: "500", setup: retryMethods("GET"), attempts: 2, status: 500},
-	{
-		name:   "TestRetryHTTPMethods, POST is not named",
-		method: "POST", retries: 1, server: "500", setup: retryMethods("GET"), attempts: 1, status: 500,
-	},
-	{
-		name: "TestRetryHTTPMethods, POST", differs: notBlindly,
-		method: "POST", retries: 2, server: "500", setup: retryMethods("GET", "POST"), attempts: 1, status: 500,
-	},
-	{
-		name:   "TestRetryHTTPMethods, put is not named",
-		method: "put", retries: 2, server: "500", setup: retryMethods("GET", "POST"), attempts: 1, status: 500,
-	},
-	{
-		name: "TestRetryHTTPMethods, put", differs: "methods are case-sensitive: PUT is idempotent, put is not known",
-		method: "put", retries: 2, server: "500", setup: retryMethods("GET", "POST", "PUT"), attempts: 1, status: 500,
-	},
-
-	{name: "TestRetryStatusInterval, 200", retries: 1, server: "200", setup: retry5xx, attempts: 1, status: 200},
-	{name: "TestRetryStatusInterval, 400", retries: 1, server: "400", setup: retry5xx, attempts: 1, status: 400},
-	{name: "TestRetryStatusInterval, 500", retries: 1, server: "500", setup: retry5xx, attempts: 2, status: 500},
-	{name: "TestRetryStatusInterval, 599", retries: 2, server: "599", setup: retry5xx, attempts: 3, status: 599},
-	{name: "TestRetryStatusInterval, 503", retries: 2, server: "503", setup: retry5xx, attempts: 3, status: 503},
-	{name: "TestRetryStatusInterval, 600", retries: 2, server: "600", setup: retry5xx, attempts: 1, status: 600},
-
-	{name: "TestRetryStatuses, 200", retries: 1, server: "200", setup: retryStatuses(401, 500), attempts: 1, status: 200},
-	{name: "TestRetryStatuses, 400", retries: 1, server: "400", setup: retryStatuses(401, 500), attempts: 1, status: 400},
-	{name: "TestRetryStatuses, 401", retries: 1, server: "401", setup: retryStatuses(401, 500), attempts: 2, status: 401},
-	{name: "TestRetryStatuses, 402", retries: 1, server: "402", setup: retryStatuses(401, 500), attempts: 1, status: 402},
-	{name: "TestRetryStatuses, 500", retries: 1, server: "500", setup: retryStatuses(401, 500), attempts: 2, status: 500},
-	{
-		name:    "TestRetryStatuses, 500 twice",
-		retries: 2, server: "500", setup: retryStatuses(401, 500), attempts: 3, status: 500,
-	},
-
-	{
-		name:    "TestRetryTemporaryErr, end of file",
-		retries: 1, setup: retryErrors(temporary, io.EOF), attempts: 1, err: io.EOF,
-	},
-	{
-		name:    "TestRetryTemporaryErr, temporary",
-		retries: 1, setup: retryErrors(temporary, temporaryError{}),
-		attempts: 2, err: temporaryError{},
-	},
-	{
-		name:    "TestRetryTimeoutErr, end of file",
-		retries: 1, setup: retryErrors(timedOut, io.EOF), attempts: 1, err: io.EOF,
-	},
-	{
-		name:    "TestRetryTimeoutErr, timeout",
-		retries: 1, setup: retryErrors(timedOut, timeoutError{}), attempts: 2, err: timeoutError{},
-	},
-	{
-		name:    "Test_isTimeoutErr, a context's",
-		retries: 1, setup: retryErrors(timedOut, context.DeadlineExceeded),
-		attempts: 2, err: context.DeadlineExceeded,
-	},
-	{
-		name:    "Test_isTimeoutErr, a connection's",
-		retries: 1, setup: retryErrors(timedOut, &net.OpError{Err: timeoutError{}}),
-		attempts: 2, err: timeoutError{},
-	},
-	{
-		name:    "Test_isTimeoutErr, none",
-		retries: 1, setup: retryErrors(timedOut, errors.New("other")), attempts: 1, text: "other",
-	},
-	{
-		name:    "TestToRetryFn, end of file",
-		retries: 2, wait: time.Second, setup: retryErrors(temporary, io.EOF), attempts: 1, err: io.EOF,
-	},
-	{
-		name:    "TestToRetryFn, temporary",
-		retries: 2, wait: time.Second, setup: retryErrors(temporary, temporaryError{}),
-		attempts: 3, elapsed: 2 * time.Second, err: temporaryError{},
-	},
-
-	{
-		name:   "TestCombineRetryFn, DELETE 200",
-		method: "DELETE", retries: 2, server: "200", setup: combined, attempts: 1, status: 200,
-	},
-	{
-		name:   "TestCombineRetryFn, DELETE 401",
-		method: "DELETE", retries: 2, server: "401", setup: combined, attempts: 3, status: 401,
-	},
-	{
-		name:   "TestCombineRetryFn, DELETE 500",
-		method: "DELETE", retries: 2, server: "500", setup: combined, attempts: 1, status: 500,
-	},
-	{
-		name:   "TestCombineRetryFn, GET 400",
-		method: "GET", retries: 2, server: "400", setup: combined, attempts: 3, status: 400,
-	},
-	{
-		name:   "TestCombineRetryFn, GET 401",
-		method: "GET", retries: 2, server: "401", setup: combined, attempts: 3, status: 401,
-	},
-	{
-		name:   "TestCombineRetryFn, GET 403",
-		method: "GET", retries: 2, server: "403", setup: combined, attempts: 3, status: 403,
-	},
-	{
-		name: "TestCombineRetryFn, POST 403", differs: notAsked,
-		method: "POST", retries: 2, server: "403", setup: combined, attempts: 1, status: 403,
-	},
-	{
-		name:   "TestCombineRetryFn, POST 404",
-		method: "POST", retries: 2, server: "404", setup: combined, attempts: 1, status: 404,
-	},
-	{
-		name: "TestCombineRetryFn, POST 500", differs: notAsked,
-		method: "POST", retries: 2, server: "500", setup: combined, attempts: 1, status: 500,
-	},
-}
 
 // retryMethods retries whatever comes after a request with one of the methods.
 func retryMethods(methods ...string) func(*httpretry.Transport) {
