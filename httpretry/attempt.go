@@ -172,7 +172,6 @@ func (a *attempt) discard() {
 	go func() {
 		defer func() { done <- recover() }()
 		io.CopyN(io.Discard, body, discardBytes)
-		a.cancel() // before Close, which over HTTP/2 otherwise waits for a Read of the request's body
 		body.Close()
 	}()
 

@@ -42,8 +42,6 @@ func (c *call) run() error {
 	}
 	if c.repeatable {
 		retrier.Budget = t.budget(c.request.URL)
-	} else {
-		retrier.MaxRetries = -1
 	}
 
 	err := retrier.Do(c.request.Context(), func(context.Context) error { return c.attempt() })

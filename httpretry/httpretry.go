@@ -10,8 +10,9 @@
 //   - GET, HEAD, OPTIONS, TRACE, PUT and DELETE, and any request with an Idempotency-Key or X-Idempotency-Key header:
 //     a network error; a server that is silent for 30 s ([Transport.AttemptTimeout]); status 408, 429, 500, 502,
 //     503, 504, and 512 to 599 ([backoff.RetryableStatus]).
-//   - POST, PATCH and any other method, only if the server has done nothing with the request: status 429; no
-//     connection to the server or its proxy; a proxy that did not connect.
+//   - POST, PATCH and any other method, only if the server has done nothing with the request: status 429, and a
+//     connection that could not be made. That is a failed dial, to the server or its proxy, a proxy that does not
+//     connect, and a TLS handshake that fails.
 //
 // If a POST without a key ends with any other error than these, nobody knows whether the server has done the work:
 // ask the server before you send it again.
@@ -110,8 +111,9 @@ type Transport struct {
 	// a token. It receives the values of the request's context, and a copy of the URL and the header, which it may
 	// change. It should return a [backoff.Permanent] where another attempt would not help.
 	//
-	// When the request's context ends, RoundTrip of Base must return, and so must a Read of the response's body. A
-	// failed dial ([net.OpError] with Op "dial") must mean that the server has not received the request.
+	// When the request's context ends, RoundTrip of Base must return, and so must a Read of the response's body. Whether
+	// a request was sent, net/http tells by an [httptrace.ClientTrace] (ConnectDone, GotConn). From another Base, a failed
+	// dial ([net.OpError] with Op "dial") must mean that it was not.
 	//
 	// If Base is a Transport too, the attempts multiply. If Base calls an [http.Client], let its CheckRedirect
 	// return [http.ErrUseLastResponse], or redirects are followed within an attempt.

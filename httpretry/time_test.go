@@ -143,6 +143,8 @@ func TestAttemptTimeout(t *testing.T) {
 		t.Run(fmt.Sprint(test), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				transport, attempts := counted(func(req *http.Request) (*http.Response, error) {
+					// Not even now is a POST sent again that has no connection yet: a timeout is no refusal.
+					httptrace.ContextClientTrace(req.Context()).ConnectDone("tcp", "localhost", nil)
 					<-req.Context().Done()
 					return nil, req.Context().Err()
 				})
