@@ -16,7 +16,7 @@ import (
 	"example.com/backoff/sqlretry"
 )
 
-// An attempt that takes too long is repeated, unless it has begun its COMMIT.
+// An attempt that takes too long before its COMMIT is repeated. Retryable is not asked.
 func TestAttemptTimeout(t *testing.T) {
 	hang := func(ctx context.Context, tx *sql.Tx) error {
 		require.NoError(t, enter(ctx, tx))
@@ -28,6 +28,7 @@ func TestAttemptTimeout(t *testing.T) {
 		<-ctx.Done()
 		return nil // there is no time left for the COMMIT
 	}
+	permanent := func(ctx context.Context, tx *sql.Tx) error { return backoff.Permanent(hang(ctx, tx)) }
 	for _, test := range []struct {
 		name    string
 		timeout time.Duration
@@ -39,6 +40,7 @@ func TestAttemptTimeout(t *testing.T) {
 		{"before COMMIT", 2 * time.Second, late, 4, 8 * time.Second},
 		{"zero", 0, hang, 4, 2 * time.Minute},
 		{"none", -1, hang, 1, time.Hour},
+		{"permanent", 2 * time.Second, permanent, 1, 2 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -50,6 +52,7 @@ func TestAttemptTimeout(t *testing.T) {
 				err := sqlretry.Do(ctx, open(t, d), sqlretry.Options{
 					AttemptTimeout: test.timeout,
 					Policy:         threeRetries,
+					Retryable:      func(error) bool { panic("asked") },
 				}, func(ctx context.Context, tx *sql.Tx) error {
 					calls++
 					return test.f(ctx, tx)
@@ -57,25 +60,11 @@ func TestAttemptTimeout(t *testing.T) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.Equal(t, test.calls, calls)
 				require.Equal(t, test.took, time.Since(begun))
-				require.Empty(t, d.done)
 				synctest.Wait()
+				require.Empty(t, d.committed())
 			})
 		})
 	}
-
-	synctest.Test(t, func(t *testing.T) {
-		d := &database{commit: context.DeadlineExceeded, during: func() { time.Sleep(time.Minute) }}
-		calls := 0
-		err := sqlretry.Do(t.Context(), open(t, d), sqlretry.Options{
-			AttemptTimeout: time.Second,
-			Retryable:      func(error) bool { return true },
-		}, func(ctx context.Context, tx *sql.Tx) error {
-			calls++
-			return enter(ctx, tx)
-		})
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, 1, calls)
-	})
 }
 
 // A call without a slot does not begin.

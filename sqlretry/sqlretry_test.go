@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,18 +38,39 @@ func Example() {
 
 // A database remembers the statements of the transactions that were committed.
 type database struct {
-	done     []string
-	options  driver.TxOptions // of the last transaction
-	during   func()           // what happens during Commit; nil means nothing
-	commit   error            // what Commit returns
-	rollback bool             // instead of the Commit
-	undo     error            // what Rollback returns
+	mu      sync.Mutex
+	done    []string
+	options driver.TxOptions // of the last transaction
+	begun   int
+	undone  int
+
+	// What happens in a BEGIN, a COMMIT and a ROLLBACK. Nil means nothing.
+	beginning, during, undoing func()
+
+	// What they return.
+	begin, commit, undo error
+
+	rollback bool // instead of the COMMIT
 }
 
 func (d *database) Driver() driver.Driver                        { return nil }
 func (d *database) Connect(context.Context) (driver.Conn, error) { return &conn{database: d}, nil }
 
-func open(t *testing.T, d *database) *sql.DB {
+// committed returns the statements that took effect.
+func (d *database) committed() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.done
+}
+
+// ended returns how many transactions have begun, and how many were rolled back.
+func (d *database) ended() (begun, undone int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.begun, d.undone
+}
+
+func open(t *testing.T, d driver.Connector) *sql.DB {
 	db := sql.OpenDB(d)
 	t.Cleanup(func() {
 		// If its context has ended, database/sql ends a transaction in a goroutine of its own.
@@ -68,8 +90,22 @@ func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("no
 func (c *conn) Begin() (driver.Tx, error)           { return nil, errors.New("not needed") }
 func (c *conn) Close() error                        { return nil }
 
+// step is what happens in a step, before it is done.
+func (c *conn) step(happens func()) {
+	if happens != nil {
+		happens()
+	}
+}
+
 func (c *conn) BeginTx(_ context.Context, options driver.TxOptions) (driver.Tx, error) {
+	c.step(c.beginning)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.options = options
+	if c.begin != nil {
+		return nil, c.begin
+	}
+	c.begun++
 	return c, nil
 }
 
@@ -79,19 +115,23 @@ func (c *conn) ExecContext(_ context.Context, query string, _ []driver.NamedValu
 }
 
 func (c *conn) Rollback() error {
+	c.step(c.undoing)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.pending = nil
+	c.undone++
 	return c.undo
 }
 
 func (c *conn) Commit() error {
+	c.step(c.during)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !c.rollback {
 		c.done = append(c.done, c.pending...)
 	}
 	c.pending = nil
-	if c.during != nil {
-		c.during()
-	}
-	return c.database.commit
+	return c.commit
 }
 
 func enter(_ context.Context, tx *sql.Tx) error {
@@ -237,11 +277,11 @@ func TestErrors(t *testing.T) {
 				}
 				return nil
 			})
-			require.Equal(t, test.want, err)
+			require.ErrorIs(t, err, test.want)
 			require.Equal(t, test.calls, calls)
 			require.Equal(t, calls-1, retries)
 			require.Equal(t, driver.IsolationLevel(sql.LevelSerializable), d.options.Isolation)
-			require.Equal(t, err == nil, len(d.done) == 1)
+			require.Equal(t, err == nil, len(d.committed()) == 1)
 		})
 	}
 }
@@ -283,7 +323,7 @@ func TestContext(t *testing.T) {
 		return nil // and Commit finds that the context has ended
 	})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Empty(t, d.done)
+	require.Empty(t, d.committed())
 }
 
 // Nobody knows whether a Commit that failed took effect. It is repeated only if the database says that
@@ -315,7 +355,7 @@ func TestUnknownCommit(t *testing.T) {
 			})
 			require.ErrorIs(t, err, test.err)
 			require.Equal(t, test.calls, calls)
-			require.Equal(t, test.rollback, len(d.done) == 0)
+			require.Equal(t, test.rollback, len(d.committed()) == 0)
 		})
 	}
 }
@@ -335,7 +375,7 @@ func TestCommitContext(t *testing.T) {
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, 1, calls)
-		require.Equal(t, rollback, len(d.done) == 0)
+		require.Equal(t, rollback, len(d.committed()) == 0)
 	}
 }
 

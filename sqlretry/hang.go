@@ -1,0 +1,54 @@
+package sqlretry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// inTime makes a call of the driver, and waits for it until ctx ends. It returns the call's error, or ctx's, and
+// whether the driver has answered. Since the driver may hang, it is called in a goroutine of its own. If it returns
+// after ctx has ended, late is called there, unless that is nil.
+func inTime(ctx context.Context, call func() error, late func()) (answered bool, err error) {
+	type result struct {
+		answered bool
+		err      error
+	}
+	results := make(chan result)
+	gone := make(chan struct{})
+
+	go func() {
+		r := result{err: errors.New("the driver ended its goroutine")}
+		defer func() {
+			value := recover()
+			if value != nil {
+				r.err = fmt.Errorf("the driver panicked: %v\n%s", value, debug.Stack())
+			}
+			select {
+			case results <- r:
+			case <-gone:
+				if late != nil {
+					late()
+				}
+			}
+		}()
+		r.err = call()
+		r.answered = true
+	}()
+
+	select {
+	case r := <-results:
+		return r.answered, r.err
+	case <-ctx.Done():
+	}
+
+	// An answer that came at the same moment counts.
+	select {
+	case r := <-results:
+		return r.answered, r.err
+	default:
+		close(gone)
+		return false, ctx.Err()
+	}
+}

@@ -1,0 +1,229 @@
+//go:build go1.25
+
+package sqlretry_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+	"example.com/backoff/sqlretry"
+)
+
+var errRefused = errors.New("not enough money")
+
+func refuse(ctx context.Context, tx *sql.Tx) error { return errors.Join(errRefused, enter(ctx, tx)) }
+
+// A driver that hangs in a step for a minute does not keep Do, and what is left ends when it returns.
+func TestHang(t *testing.T) {
+	const hangs = time.Minute
+	hang := func() { time.Sleep(hangs) }
+	for _, test := range []struct {
+		name      string
+		database  *database
+		f         func(ctx context.Context, tx *sql.Tx) error
+		attempts  int
+		unknown   bool
+		committed int // in the end
+	}{
+		{"BEGIN", &database{beginning: hang}, enter, 4, false, 0},
+		{"COMMIT", &database{during: hang}, enter, 1, true, 1},
+		{"COMMIT, refused", &database{during: hang, rollback: true, commit: stateError("40001")}, enter, 1, true, 0},
+		{"ROLLBACK", &database{undoing: hang}, refuse, 1, false, 0},
+	} {
+		for _, end := range []string{"AttemptTimeout", "deadline", "cancel"} {
+			t.Run(test.name+" "+end, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					d := test.database
+					d.done = nil
+					d.begun = 0
+					d.undone = 0
+					db := open(t, d)
+					ctx, cancel := context.WithCancelCause(t.Context())
+					o := sqlretry.Options{
+						AttemptTimeout: -1,
+						Slots:          backoff.NewSlots(1),
+						Policy:         threeRetries,
+						Retryable:      func(err error) bool { return !errors.Is(err, errRefused) },
+					}
+					attempts, want := 1, error(nil)
+					switch end {
+					case "AttemptTimeout":
+						o.AttemptTimeout = time.Second
+						attempts = test.attempts
+						want = context.DeadlineExceeded
+					case "deadline":
+						var stop context.CancelFunc
+						ctx, stop = context.WithTimeout(ctx, time.Second)
+						defer stop()
+						want = context.DeadlineExceeded
+					case "cancel":
+						time.AfterFunc(time.Second, func() { cancel(errors.New("shutdown")) })
+						want = context.Canceled
+					}
+					defer cancel(nil)
+					got := -1
+					o.Done = func(_ context.Context, attempts int, _ error) { got = attempts }
+
+					begun := time.Now()
+					err := sqlretry.Do(ctx, db, o, test.f)
+
+					require.Equal(t, time.Duration(attempts)*time.Second, time.Since(begun))
+					require.Equal(t, attempts, got)
+					if test.name == "ROLLBACK" {
+						require.ErrorIs(t, err, errRefused)
+						require.NotErrorIs(t, err, want, "it was refused while the context lived")
+					} else {
+						require.ErrorIs(t, err, want)
+					}
+					require.Equal(t, test.unknown, errors.Is(err, sqlretry.ErrOutcomeUnknown))
+					require.Zero(t, o.Slots.InUse())
+					require.Equal(t, attempts, db.Stats().InUse, "the driver still has them")
+
+					time.Sleep(hangs)
+					synctest.Wait()
+					require.Zero(t, db.Stats().InUse)
+					require.Len(t, d.committed(), test.committed)
+					transactions, undone := d.ended()
+					if !test.unknown {
+						require.Equal(t, transactions, undone, "a late BEGIN is rolled back")
+					}
+				})
+			})
+		}
+	}
+}
+
+// An answer that comes after a while is waited for.
+func TestSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		second := func() { time.Sleep(time.Second) }
+		d := &database{beginning: second, during: second, undoing: second}
+		calls := 0
+		begun := time.Now()
+		err := sqlretry.Do(t.Context(), open(t, d), sqlretry.Options{Policy: threeRetries}, func(ctx context.Context, tx *sql.Tx) error {
+			calls++
+			if calls == 1 {
+				return stateError("40P01")
+			}
+			return enter(ctx, tx)
+		})
+		require.NoError(t, err)
+		require.Equal(t, 4*time.Second, time.Since(begun))
+		require.Len(t, d.committed(), 1)
+	})
+}
+
+// An error of f is judged by the context as it was when f returned, and not after a slow ROLLBACK.
+func TestSlowRollback(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		undoing  time.Duration
+		deadline time.Duration
+	}{
+		{"attempt's end", 2 * time.Second, time.Hour},
+		{"deadline", 2 * time.Second, time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &database{undoing: func() { time.Sleep(test.undoing) }}
+				ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
+				defer cancel()
+				calls := 0
+				err := sqlretry.Do(ctx, open(t, d), sqlretry.Options{AttemptTimeout: time.Second}, func(context.Context, *sql.Tx) error {
+					calls++
+					return errRefused
+				})
+				require.Equal(t, errRefused, err)
+				require.Equal(t, 1, calls)
+				time.Sleep(test.undoing)
+			})
+		})
+	}
+}
+
+// A panic of the driver is an error, where the driver hangs too, and after f has panicked.
+func TestDriverPanic(t *testing.T) {
+	bug := func() { panic("driver's bug") }
+	for _, test := range []struct {
+		name     string
+		database *database
+		f        func(ctx context.Context, tx *sql.Tx) error
+		unknown  bool
+	}{
+		{"BEGIN", &database{beginning: bug}, enter, false},
+		{"COMMIT", &database{during: bug}, enter, true},
+		{"COMMIT, ends", &database{during: runtime.Goexit}, enter, true},
+		{"ROLLBACK", &database{undoing: bug}, refuse, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			calls := 0
+			db := sql.OpenDB(test.database) // which keeps the connection
+			err := sqlretry.Do(t.Context(), db, sqlretry.Options{Policy: threeRetries}, func(ctx context.Context, tx *sql.Tx) error {
+				calls++
+				return test.f(ctx, tx)
+			})
+			require.Error(t, err)
+			require.LessOrEqual(t, calls, 1)
+			require.Equal(t, test.unknown, errors.Is(err, sqlretry.ErrOutcomeUnknown))
+			switch test.name {
+			case "ROLLBACK":
+				require.ErrorIs(t, err, errRefused)
+			case "COMMIT, ends":
+				require.Contains(t, err.Error(), "the driver ended its goroutine")
+			default:
+				require.Contains(t, err.Error(), "the driver panicked: driver's bug\ngoroutine ")
+			}
+		})
+	}
+
+	t.Run("after f's", func(t *testing.T) {
+		db := sql.OpenDB(&database{undoing: bug})
+		require.PanicsWithValue(t, "f's bug", func() {
+			sqlretry.Do(t.Context(), db, sqlretry.Options{}, func(context.Context, *sql.Tx) error { panic("f's bug") })
+		})
+	})
+
+	t.Run("late", func(t *testing.T) {
+		for _, d := range []*database{
+			{beginning: func() { time.Sleep(time.Minute); bug() }},
+			{during: func() { time.Sleep(time.Minute); bug() }},
+			{undoing: func() { time.Sleep(time.Minute); bug() }},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				db := sql.OpenDB(d)
+				f := enter
+				if d.during == nil {
+					f = refuse
+				}
+				require.Error(t, sqlretry.Do(ctx, db, sqlretry.Options{}, f))
+				time.Sleep(time.Hour)
+				require.NoError(t, db.Close())
+			})
+		}
+	})
+}
+
+// A panic of f goes on although the ROLLBACK hangs.
+func TestPanicHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &database{undoing: func() { time.Sleep(time.Minute) }}
+		db := open(t, d)
+		begun := time.Now()
+		require.PanicsWithValue(t, "bug", func() {
+			sqlretry.Do(t.Context(), db, sqlretry.Options{AttemptTimeout: time.Second},
+				func(context.Context, *sql.Tx) error { panic("bug") })
+		})
+		require.Equal(t, time.Second, time.Since(begun))
+		time.Sleep(time.Minute)
+	})
+}
