@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -33,20 +32,21 @@ import (
 // startPostgres starts a PostgreSQL server of the test's own, which listens on a Unix socket alone,
 // and returns how to reach it. It skips the test if there is no PostgreSQL.
 func startPostgres(t *testing.T) *pgx.ConnConfig {
+	t.Helper()
+	config, _ := runPostgres(t)
+	return config
+}
+
+// runPostgres is startPostgres, and also returns the server's process.
+func runPostgres(t *testing.T, options ...string) (*pgx.ConnConfig, *os.Process) {
+	t.Helper()
 	debian, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
-	folders := append(filepath.SplitList(os.Getenv("PATH")), debian...)
-	i := slices.IndexFunc(folders, func(folder string) bool {
-		_, err1 := exec.LookPath(filepath.Join(folder, "initdb"))
-		_, err2 := exec.LookPath(filepath.Join(folder, "postgres"))
-		return errors.Join(err1, err2) == nil
-	})
-	if i < 0 {
+	bin, ok := programs(debian, "initdb", "postgres")
+	if !ok {
 		t.Skip("skipped: no PostgreSQL in PATH nor in Debian's folder; Debian's package is postgresql")
 	}
 
-	folder, err := os.MkdirTemp("/tmp", "postgres") // not t.TempDir: the user nobody cannot enter it, and its path can be too long for a socket
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(folder)) })
+	folder := newFolder(t, "postgres")
 	var attr syscall.SysProcAttr
 	if os.Geteuid() == 0 { // as which PostgreSQL does not run
 		nobody, err := user.Lookup("nobody")
@@ -57,14 +57,14 @@ func startPostgres(t *testing.T) *pgx.ConnConfig {
 		attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	}
 	command := func(name string, args ...string) *exec.Cmd {
-		c := exec.Command(filepath.Join(folders[i], name), args...)
+		c := exec.Command(filepath.Join(bin, name), args...)
 		c.Dir, c.SysProcAttr, c.Stderr = folder, &attr, t.Output()
 		return c
 	}
 	data := filepath.Join(folder, "data")
 	require.NoError(t, command("initdb", "-D", data, "-U", "test", "-A", "trust", "-N", "-E", "UTF8", "--no-locale").Run())
-	server := command("postgres", "-D", data, "-k", folder, "-h", "", "-F",
-		"-c", "deadlock_timeout=10ms", "-c", "log_min_messages=panic")
+	args := []string{"-D", data, "-k", folder, "-h", "", "-F", "-c", "deadlock_timeout=10ms", "-c", "log_min_messages=panic"}
+	server := command("postgres", append(args, options...)...)
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
 		server.Process.Signal(syscall.SIGQUIT)
@@ -80,10 +80,10 @@ func startPostgres(t *testing.T) *pgx.ConnConfig {
 		}
 		defer conn.Close(t.Context())
 		return conn.PgConn().ParameterStatus("server_version"), nil
-	}, backoff.WithMaxRetries(backoff.NewConstantBackOff(20*time.Millisecond), 3000))
+	}, startupWaits())
 	require.NoError(t, err)
-	t.Log("with PostgreSQL", version, "from", folders[i])
-	return config
+	t.Log("with PostgreSQL", version, "from", bin)
+	return config, server.Process
 }
 
 func openDB(t *testing.T, config *pgx.ConnConfig) *sql.DB {
