@@ -289,6 +289,18 @@ func TestBudgetCharge(t *testing.T) {
 	}
 }
 
+// If Notify panics, what the retry took comes back. That is no success, so the bucket does not grow.
+func TestBudgetNotifyPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		service := spender(new(backoff.Budget))
+		service.Notify = func(context.Context, int, error, time.Duration) { panic("boom") }
+		for range 10 {
+			require.Panics(t, func() { _ = service.Do(t.Context(), returning(errFailed)) })
+		}
+		require.Equal(t, 25, service.Budget.Tokens())
+	})
+}
+
 // ending returns an op with these outcomes, which does not cancel its context.
 func ending(errs ...error) func(func()) func(context.Context) error {
 	return func(func()) func(context.Context) error { return returning(errs...) }

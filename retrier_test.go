@@ -168,14 +168,48 @@ func TestRetrierMaxRetries(t *testing.T) {
 	}
 }
 
-// Each call has a policy of its own.
+// Each call has a policy of its own, which is reset.
 func TestRetrierPolicy(t *testing.T) {
-	made := 0
-	r := &backoff.Retrier{Policy: func() backoff.BackOff { made++; return waits(0, 0) }}
+	var made []*scripted
+	r := &backoff.Retrier{Policy: func() backoff.BackOff {
+		made = append(made, waits(0, 0))
+		return made[len(made)-1]
+	}}
 	for n := range 3 {
 		require.ErrorIs(t, r.Do(context.Background(), returning(errFailed)), errFailed)
-		require.Equal(t, n+1, made)
+		require.Len(t, made, n+1)
+		require.Equal(t, 1, made[n].resets)
 	}
+}
+
+// The default policy has no limit of time: the number of retries is the limit, however long the attempts take.
+func TestRetrierNoTimeLimit(t *testing.T) {
+	for _, policy := range []func() backoff.BackOff{nil, func() backoff.BackOff { return nil }} {
+		synctest.Test(t, func(t *testing.T) {
+			attempts := 0
+			r := &backoff.Retrier{AttemptTimeout: time.Hour, Policy: policy}
+			require.ErrorIs(t, r.Do(t.Context(), func(ctx context.Context) error {
+				attempts++
+				<-ctx.Done()
+				return ctx.Err()
+			}), backoff.ErrRetriesExhausted)
+			require.Equal(t, 4, attempts)
+		})
+	}
+}
+
+// A policy that ends the context: nothing is paid, and Notify is not called.
+func TestRetrierPolicyCancels(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &backoff.Retrier{
+		Policy: func() backoff.BackOff { return asking(func() time.Duration { cancel(); return 0 }) },
+		Budget: new(backoff.Budget),
+		Notify: func(context.Context, int, error, time.Duration) { t.Error("Notify was called") },
+	}
+	err := r.Do(ctx, returning(errFailed))
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, errFailed)
+	require.Equal(t, 25, r.Budget.Tokens())
 }
 
 // Do's context takes the place of the policy's own. One below a decorator is a limit like another.
@@ -468,6 +502,8 @@ func TestRetrierAttempt(t *testing.T) {
 	}{
 		"default":                 {0, 0, 30 * time.Second},
 		"timeout":                 {time.Second, 0, time.Second},
+		"shortest timeout":        {1, 0, 1},
+		"longest timeout":         {math.MaxInt64, time.Minute, time.Minute},
 		"timeout before deadline": {time.Second, time.Minute, time.Second},
 		"deadline before timeout": {time.Minute, time.Second, time.Second},
 		"no timeout":              {-1, 0, 0},
@@ -663,7 +699,7 @@ func TestRetrierMaxRetryAfter(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := &backoff.Retrier{MaxRetryAfter: test.limit, Policy: every(0)}
-			err := r.Do(t.Context(), returning(backoff.RetryAfter(errFailed, test.asked), nil))
+			err := r.Do(t.Context(), returning(&backoff.RetryAfterError{Err: errFailed, Duration: test.asked}, nil))
 			if test.retried {
 				require.NoError(t, err, "%+v", test)
 				return

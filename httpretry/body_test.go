@@ -48,11 +48,10 @@ func TestChangedBody(t *testing.T) {
 		for _, major := range []int{1, 2} {
 			t.Run(fmt.Sprint(test.name, "/HTTP ", major), func(t *testing.T) {
 				var arrived []string
-				requests := 0
+				var requests atomic.Int32
 				transport := &httpretry.Transport{Policy: noWaits}
 				bubble(t, major, transport, func(_ http.ResponseWriter, r *http.Request) {
-					requests++
-					if requests == 1 {
+					if requests.Add(1) == 1 {
 						io.ReadFull(r.Body, make([]byte, test.read))
 						time.Sleep(time.Second) // until the client has read its body, if it can
 						panic(http.ErrAbortHandler)
@@ -69,6 +68,7 @@ func TestChangedBody(t *testing.T) {
 					}
 					resp, err := client.Do(req)
 					time.Sleep(time.Second)
+					synctest.Wait()
 					if test.want == whole {
 						require.NoError(t, err)
 						require.NoError(t, resp.Body.Close())
@@ -78,7 +78,7 @@ func TestChangedBody(t *testing.T) {
 					require.Contains(t, fmt.Sprint(err), test.want)
 					require.NotErrorIs(t, err, backoff.ErrRetriesExhausted)
 					require.Empty(t, arrived)
-					require.Equal(t, 2, requests)
+					require.EqualValues(t, 2, requests.Load())
 				})
 			})
 		}

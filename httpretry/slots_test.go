@@ -92,15 +92,16 @@ func TestSlotHang(t *testing.T) {
 				silent(w, r)
 			}
 		}, func(t *testing.T, client *http.Client) {
+			var posts sync.WaitGroup
 			for range 20 {
-				go func() {
+				posts.Go(func() {
 					req := newRequest(t, "POST", "http://localhost", "body")
 					if !getBody {
 						req.GetBody = nil
 					}
 					_, err := client.Do(req)
 					require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-				}()
+				})
 			}
 			synctest.Wait()
 			start := time.Now()
@@ -108,6 +109,7 @@ func TestSlotHang(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, resp.Body.Close())
 			require.Equal(t, 4*time.Second, time.Since(start))
+			posts.Wait()
 		})
 	}
 }
