@@ -65,9 +65,9 @@ type Budget struct {
 	SuccessRefund int
 
 	mu         sync.Mutex
-	missing    int64     // tokens to a full bucket; more than a full bucket holds is a debt
-	successes  float64   // each counts exp(−age / budgetWindow)
-	lastUpdate time.Time // when successes was last aged
+	missing    int64         // tokens to a full bucket; more than a full bucket holds is a debt
+	successes  float64       // each counts exp(−age / budgetWindow)
+	lastUpdate time.Duration // when successes was last aged, since epoch
 }
 
 // Withdraw takes RetryCost tokens for a retry, and reports whether there were enough; if not, it takes none. A
@@ -112,8 +112,8 @@ func (b *Budget) update() (full int64) {
 		return int64(max(0, b.Capacity))
 	}
 
-	now := time.Now()
-	age := now.Sub(b.lastUpdate)
+	now := time.Since(epoch)
+	age := max(0, now-b.lastUpdate) // in a test, simulated time may begin before what was real
 	b.successes *= math.Exp(-age.Seconds() / budgetWindow.Seconds())
 	b.lastUpdate = now
 	retries := max(budgetFloor, b.successes)

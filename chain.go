@@ -20,8 +20,9 @@ func orDefault(b BackOff) BackOff {
 
 // nextWait returns the next wait of b for a loop that waits for at least minWait, or [Stop].
 func nextWait(b BackOff, minWait time.Duration) time.Duration {
-	announce(b, caller{isLoop: true, minWait: minWait})
-	defer announce(b, caller{}) // what b is told holds for this question alone
+	if announce(b, caller{isLoop: true, minWait: minWait}) {
+		defer announce(b, caller{}) // what b is told holds for this question alone
+	}
 
 	wait := b.NextBackOff()
 	if wait < 0 {
@@ -40,13 +41,15 @@ type caller struct {
 // the limit; a random one adds its jitter to minWait.
 type callee interface{ calledBy(c caller) }
 
-// announce tells the policies in b who calls them.
-func announce(b BackOff, c caller) {
+// announce tells the policies in b who calls them, and reports whether there is one that must know.
+func announce(b BackOff, c caller) (told bool) {
 	for ; b != nil; b = inner(b) {
 		if p, ok := b.(callee); ok {
 			p.calledBy(c)
+			told = true
 		}
 	}
+	return told
 }
 
 // decorator is embedded in the decorators of this package. It lets loops look through them.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -368,9 +369,7 @@ func (s *caseServer) answer(w http.ResponseWriter, r *http.Request) {
 		word = after
 	}
 
-	for name, values := range s.reply {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), s.reply)
 	switch word {
 	case "cut":
 		panic(http.ErrAbortHandler)

@@ -126,12 +126,13 @@ func (c *chart) draw() {
 		unit = "in multiples of what it can do (the line); shaded: the trouble"
 	)
 	bottom := panelsTop + len(c.panels)*(panelHeight+panelGap) - panelGap
-	description := "Horizontal: " + axis + ". Vertical: " + unit + "."
+	var description strings.Builder
+	description.WriteString("Horizontal: " + axis + ". Vertical: " + unit + ".")
 	for _, one := range c.panels {
-		description += " " + one.name + ": " + one.verdict + "."
+		description.WriteString(" " + one.name + ": " + one.verdict + ".")
 	}
 
-	c.begin(bottom+52, fmt.Sprintf("Requests at %.4g %% load: %s", c.load*100, c.trouble.described()), description)
+	c.begin(bottom+52, fmt.Sprintf("Requests at %.4g %% load: %s", c.load*100, c.trouble.described()), description.String())
 	c.text(8, 44, "start", "", unit)
 	for i, one := range c.panels {
 		c.drawPanel(one, float64(panelsTop+i*(panelHeight+panelGap)))

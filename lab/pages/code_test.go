@@ -61,23 +61,23 @@ var declaration = regexp.MustCompile(`(?m)^(?:func|type|var|const) (\w+)[ (=]`)
 
 // complete returns a file of blocks, with those of the stubs that they do not declare themselves.
 func complete(stubs string, all ...block) string {
-	code := ""
+	var code strings.Builder
 	for _, b := range all {
-		code += b.file()
+		code.WriteString(b.file())
 	}
 	declared := map[string]bool{}
-	for _, name := range declaration.FindAllStringSubmatch(code, -1) {
+	for _, name := range declaration.FindAllStringSubmatch(code.String(), -1) {
 		declared[name[1]] = name[1] != "_"
 	}
 
 	file := ""
-	for _, stub := range strings.Split(stubs, "\n\n") {
+	for stub := range strings.SplitSeq(stubs, "\n\n") {
 		name := declaration.FindStringSubmatch(stub)
 		if name == nil || !declared[name[1]] {
 			file += stub + "\n\n"
 		}
 	}
-	return file + code
+	return file + code.String()
 }
 
 // A program is a folder of the module that TestCode makes of the pages.

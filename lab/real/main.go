@@ -134,7 +134,7 @@ func choose(all []string, list string) ([]string, error) {
 }
 
 func parseLoads(list string) (loads []float64, err error) {
-	for _, text := range strings.Split(list, ",") {
+	for text := range strings.SplitSeq(list, ",") {
 		load, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(load > 0 && load <= 2) {
 			return nil, fmt.Errorf("-load: %q is not between 0 and 2", text)

@@ -87,7 +87,7 @@ func TestCells(t *testing.T) {
 	p := begin(t, append(shortCell, "-down", "1s", "-duration", "7s")...)
 	said := p.requireGone(t)
 	require.NoError(t, p.Wait(), said)
-	for _, row := range strings.Split(rows(), ",") {
+	for row := range strings.SplitSeq(rows(), ",") {
 		require.Regexp(t, `(?m)^\| `+servers[row].title+` \| \d+ \|$`, strings.ReplaceAll(p.stdout.String(), "`", ""))
 	}
 }

@@ -64,11 +64,11 @@ func streamOpenAI(ctx context.Context, client *http.Client, question string) (st
 	stream := api.Chat.Completions.NewStreaming(ctx, openaiParams(question))
 	defer stream.Close()
 
-	answer := ""
+	var answer strings.Builder
 	for stream.Next() {
-		answer += stream.Current().Choices[0].Delta.Content
+		answer.WriteString(stream.Current().Choices[0].Delta.Content)
 	}
-	return answer, stream.Err()
+	return answer.String(), stream.Err()
 }
 
 func newAnthropic(client *http.Client) anthropic.Client {
@@ -98,11 +98,11 @@ func streamAnthropic(ctx context.Context, client *http.Client, question string) 
 	stream := api.Messages.NewStreaming(ctx, anthropicParams(question))
 	defer stream.Close()
 
-	answer := ""
+	var answer strings.Builder
 	for stream.Next() {
-		answer += stream.Current().Delta.Text
+		answer.WriteString(stream.Current().Delta.Text)
 	}
-	return answer, stream.Err()
+	return answer.String(), stream.Err()
 }
 
 // An api answers the questions of both clients, and counts what it bills.
