@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff"
+	"example.com/backoff/lab/integration/sqlretry/cases"
 	"example.com/backoff/sqlretry"
 )
 
@@ -33,7 +34,7 @@ func TestCockroach(t *testing.T) {
 // testExecuteCtx inserts a row for each case, which must be there afterwards, once.
 func testExecuteCtx(t *testing.T, config *pgx.ConnConfig) {
 	db := openDB(t, config)
-	execute(t, db, "CREATE TABLE test_retry (id INT PRIMARY KEY)")
+	cases.Execute(t, db, "CREATE TABLE test_retry (id INT PRIMARY KEY)")
 
 	for id, test := range []struct {
 		name     string
@@ -77,9 +78,9 @@ func retries(n uint64) func() backoff.BackOff {
 	return func() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, n) }
 }
 
-// accounts creates two accounts with 100 each.
-func accounts(t *testing.T, db *sql.DB) {
-	execute(t, db,
+// newAccounts creates two accounts with 100 each.
+func newAccounts(t *testing.T, db *sql.DB) {
+	cases.Execute(t, db,
 		"DROP TABLE IF EXISTS account",
 		"CREATE TABLE account (id INT PRIMARY KEY, balance INT)",
 		"INSERT INTO account VALUES (1, 100), (2, 100)")
@@ -95,8 +96,8 @@ func balances(tx *sql.Tx) (first, second int, err error) {
 // larger account to the other, so that one after the other they undo each other.
 func testExecuteTx(t *testing.T, config *pgx.ConnConfig) {
 	db := openDB(t, config)
-	accounts(t, db)
-	both := meet()
+	newAccounts(t, db)
+	both := cases.Meet()
 	var errs [2]error
 	var calls [2]int
 	var s states
@@ -133,7 +134,7 @@ func testExecuteTx(t *testing.T, config *pgx.ConnConfig) {
 func serializable(s *states) sqlretry.Options {
 	return sqlretry.Options{
 		Tx:     &sql.TxOptions{Isolation: sql.LevelSerializable},
-		Policy: shortWaits,
+		Policy: cases.ShortWaits,
 		Notify: s.notify,
 	}
 }
@@ -158,7 +159,7 @@ func requireBalances(t *testing.T, db *sql.DB, first, second int) {
 // lost: Do must say so, and must not repeat what it was not asked to repeat.
 func testSwallowed(t *testing.T, config *pgx.ConnConfig) {
 	db := openDB(t, config)
-	accounts(t, db)
+	newAccounts(t, db)
 	var s states
 	var swallowed error
 	calls := 0
@@ -168,7 +169,7 @@ func testSwallowed(t *testing.T, config *pgx.ConnConfig) {
 		if _, _, err := balances(tx); err != nil {
 			return err
 		}
-		execute(t, db, "UPDATE account SET balance = balance + 1 WHERE id = 1") // another transaction
+		cases.Execute(t, db, "UPDATE account SET balance = balance + 1 WHERE id = 1") // another transaction
 		swallowed = move(tx, 50)
 		return nil
 	})
@@ -184,7 +185,7 @@ func testSwallowed(t *testing.T, config *pgx.ConnConfig) {
 func testPanic(t *testing.T, config *pgx.ConnConfig) {
 	db := openDB(t, config)
 	db.SetMaxOpenConns(1)
-	accounts(t, db)
+	newAccounts(t, db)
 	var s states
 	calls := 0
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff"
+	"example.com/backoff/lab/integration/sqlretry/cases"
 	"example.com/backoff/sqlretry"
 )
 
@@ -37,7 +39,7 @@ func testHostile(t *testing.T, open func() *sql.DB, cuts bool, disturb func()) {
 	const writers, places = 8, 5
 	slots := backoff.NewSlots(places)
 	check := open()
-	execute(t, check, "CREATE UNIQUE INDEX once ON ledger (writer, turn)")
+	cases.Execute(t, check, "CREATE UNIQUE INDEX once ON ledger (writer, turn)")
 	var transactions, calls, retries, done, refused, ended, cut, failed atomic.Int64
 	var lost, doubled, repeated, inside, most atomic.Int64
 	start := time.Now()
@@ -53,10 +55,11 @@ func testHostile(t *testing.T, open func() *sql.DB, cuts bool, disturb func()) {
 				}
 			}()
 			err = sqlretry.Do(ctx, db, sqlretry.Options{
-				Tx:     &sql.TxOptions{Isolation: sql.LevelSerializable},
-				Slots:  slots,
-				Policy: shortWaits,
-				Notify: func(context.Context, int, error, time.Duration) { retries.Add(1) },
+				Tx:         &sql.TxOptions{Isolation: sql.LevelSerializable},
+				Slots:      slots,
+				MaxRetries: math.MaxInt,
+				Policy:     cases.ShortWaits,
+				Notify:     func(context.Context, int, error, time.Duration) { retries.Add(1) },
 			}, func(_ context.Context, tx *sql.Tx) error {
 				calls.Add(1)
 				now := inside.Add(1)

@@ -26,6 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff"
+	"example.com/backoff/lab/integration/sqlretry/cases"
 	"example.com/backoff/sqlretry"
 )
 
@@ -95,11 +96,11 @@ func openDB(t *testing.T, config *pgx.ConnConfig) *sql.DB {
 // openPostgres returns a database of config's server with a counter that is zero and an empty ledger.
 func openPostgres(t *testing.T, config *pgx.ConnConfig) *sql.DB {
 	db := openDB(t, config)
-	execute(t, db,
+	cases.Execute(t, db,
 		"DROP TABLE IF EXISTS counter, ledger, pair",
 		"CREATE TABLE pair (id INT PRIMARY KEY, n INT)",
 		"INSERT INTO pair VALUES (1, 1), (2, 1)")
-	execute(t, db, emptyLedger...)
+	cases.Execute(t, db, emptyLedger...)
 	return db
 }
 
@@ -123,19 +124,6 @@ func (s *states) notify(_ context.Context, _ int, err error, _ time.Duration) {
 	}
 }
 
-// meet returns a function that waits, the first time that each of two callers calls it, for the other one.
-func meet() func(caller int) {
-	var both sync.WaitGroup
-	both.Add(2)
-	var once [2]sync.Once
-	return func(caller int) {
-		once[caller].Do(func() {
-			both.Done()
-			both.Wait()
-		})
-	}
-}
-
 func TestPostgres(t *testing.T) {
 	config := startPostgres(t)
 	serializable := &sql.TxOptions{Isolation: sql.LevelSerializable}
@@ -150,7 +138,7 @@ func TestPostgres(t *testing.T) {
 			group.Go(func() {
 				for turn := range turns {
 					errs[writer] = errors.Join(errs[writer], sqlretry.Do(t.Context(), db,
-						sqlretry.Options{Tx: serializable, Policy: shortWaits, Notify: s.notify},
+						sqlretry.Options{Tx: serializable, Policy: cases.ShortWaits, Notify: s.notify},
 						func(_ context.Context, tx *sql.Tx) error { return enter(tx, writer, turn) }))
 				}
 			})
@@ -166,7 +154,7 @@ func TestPostgres(t *testing.T) {
 	t.Run("write skew", func(t *testing.T) {
 		db := openPostgres(t, config)
 		var s states
-		both := meet()
+		both := cases.Meet()
 		var errs [2]error
 		var group sync.WaitGroup
 		for i := range errs {
@@ -200,7 +188,7 @@ func TestPostgres(t *testing.T) {
 		db := openPostgres(t, config)
 		var s states
 		for range rounds {
-			both := meet()
+			both := cases.Meet()
 			var errs [2]error
 			var group sync.WaitGroup
 			for i := range errs {
@@ -278,7 +266,7 @@ func testConnectionLost(t *testing.T, config *pgx.ConnConfig) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			admin := openPostgres(t, config)
-			execute(t, admin,
+			cases.Execute(t, admin,
 				"DROP TABLE IF EXISTS fatal",
 				"CREATE TABLE fatal (n INT)",
 				`CREATE OR REPLACE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS

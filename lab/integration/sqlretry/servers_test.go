@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff"
+	"example.com/backoff/lab/integration/sqlretry/cases"
 )
 
 // programs returns the first folder, of PATH or of others, that has all of the programs.
@@ -83,7 +85,7 @@ func startMariaDB(t *testing.T, options ...string) *mariaDB {
 	var version string
 	require.NoError(t, db.QueryRow("SELECT version()").Scan(&version))
 	t.Log("with MariaDB", version, "from", bin)
-	execute(t, db, "CREATE DATABASE IF NOT EXISTS test")
+	cases.Execute(t, db, "CREATE DATABASE IF NOT EXISTS test")
 	return m
 }
 
@@ -126,7 +128,7 @@ func (m *mariaDB) open(t *testing.T, network, address, database string) *sql.DB 
 	connector, err := mysql.NewConnector(config)
 	require.NoError(t, err)
 	db := sql.OpenDB(connector)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	t.Cleanup(func() { db.Close() }) // its error may be that of a connection that was killed
 	return db
 }
 
@@ -143,7 +145,7 @@ type server struct {
 	network, target string
 
 	heeds bool   // the driver's statements heed their context
-	begin string // the statement that begins a transaction
+	begin string // what a driver sends to begin a transaction
 	me    string // returns the number of a connection
 	kill  string // ends the connection of a number
 	all   string // returns the numbers of all connections of clients
@@ -151,18 +153,25 @@ type server struct {
 
 func (s server) name() string { return s.database + ", " + s.driver }
 
-// eachServer runs a subtest for each driver and its server. The servers that are not installed are skipped.
-func eachServer(t *testing.T, test func(t *testing.T, s server)) {
+// TestServers runs the tests below with each driver and its server. The servers that are not installed are skipped.
+func TestServers(t *testing.T) {
 	t.Run("PostgreSQL", func(t *testing.T) {
 		config := startPostgres(t)
 		for _, s := range []server{pgxServer(config), pqServer(config)} {
-			t.Run(s.driver, func(t *testing.T) { test(t, s) })
+			t.Run(s.driver, s.test)
 		}
 	})
 	t.Run("MariaDB", func(t *testing.T) {
 		s := mysqlServer(startMariaDB(t))
-		t.Run(s.driver, func(t *testing.T) { test(t, s) })
+		t.Run(s.driver, s.test)
 	})
+}
+
+func (s server) test(t *testing.T) {
+	t.Run("errors", func(t *testing.T) { testErrors(t, s) })
+	t.Run("swallow", func(t *testing.T) { testSwallows(t, s) })
+	t.Run("transfers", func(t *testing.T) { cases.Transfers(t, s.open, nil) })
+	t.Run("transfers, connections killed", func(t *testing.T) { cases.Transfers(t, s.open, s.killer(t)) })
 }
 
 func postgres(config *pgx.ConnConfig) server {
@@ -201,7 +210,7 @@ func pqServer(config *pgx.ConnConfig) server {
 	s.begin = "begin"
 	s.open = func(t *testing.T) *sql.DB {
 		db := open(t, "host="+config.Host+" user=test dbname=postgres sslmode=disable")
-		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		t.Cleanup(func() { db.Close() })
 		return db
 	}
 	s.via = func(t *testing.T, address string) *sql.DB {
@@ -273,4 +282,16 @@ func (s server) connections(ctx context.Context, admin *sql.DB) (ids []int, err 
 		ids = append(ids, id)
 	}
 	return ids, rows.Err()
+}
+
+// killer returns a function that ends one of the connections of clients.
+func (s server) killer(t *testing.T) func() {
+	admin := s.open(t)
+	return func() {
+		ids, err := s.connections(context.Background(), admin)
+		if err != nil || len(ids) == 0 {
+			return
+		}
+		_, _ = admin.Exec(fmt.Sprintf(s.kill, ids[rand.IntN(len(ids))]))
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"modernc.org/sqlite"
 
 	"example.com/backoff"
+	"example.com/backoff/lab/integration/sqlretry/cases"
 	"example.com/backoff/sqlretry"
 )
 
@@ -24,8 +26,8 @@ func newFile(t *testing.T, journal string) string {
 	t.Helper()
 	dsn := "file:" + filepath.Join(t.TempDir(), "test.db") + "?_pragma=busy_timeout(0)&_pragma=synchronous(OFF)"
 	db := open(t, dsn)
-	execute(t, db, "PRAGMA journal_mode = "+journal)
-	execute(t, db, emptyLedger...)
+	cases.Execute(t, db, "PRAGMA journal_mode = "+journal)
+	cases.Execute(t, db, emptyLedger...)
 	return dsn
 }
 
@@ -34,14 +36,6 @@ var emptyLedger = []string{
 	"CREATE TABLE counter (n INT)",
 	"INSERT INTO counter VALUES (0)",
 	"CREATE TABLE ledger (writer INT, turn INT, n INT)",
-}
-
-func execute(t *testing.T, db *sql.DB, statements ...string) {
-	t.Helper()
-	for _, statement := range statements {
-		_, err := db.Exec(statement)
-		require.NoError(t, err)
-	}
 }
 
 func open(t *testing.T, dsn string) *sql.DB {
@@ -76,14 +70,6 @@ func requireEntries(t *testing.T, db *sql.DB, want int) {
 		"counter, entries, different turns, different counts")
 }
 
-// shortWaits is a policy for tests with many retries.
-func shortWaits() backoff.BackOff {
-	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(time.Millisecond),
-		backoff.WithMaxInterval(20*time.Millisecond),
-		backoff.WithJitter(backoff.FullJitter))
-}
-
 // zeroWaits is a policy for tests with few.
 func zeroWaits() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3) }
 
@@ -97,7 +83,7 @@ func TestWriters(t *testing.T) {
 				var retries atomic.Int64
 				var held atomic.Bool
 				met := make(chan struct{})
-				o := sqlretry.Options{Policy: shortWaits, Notify: func(context.Context, int, error, time.Duration) {
+				o := sqlretry.Options{MaxRetries: math.MaxInt, Policy: cases.ShortWaits, Notify: func(context.Context, int, error, time.Duration) {
 					if retries.Add(1) == 1 {
 						close(met)
 					}

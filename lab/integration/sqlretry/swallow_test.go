@@ -19,10 +19,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff"
+	"example.com/backoff/lab/integration/sqlretry/cases"
 	"example.com/backoff/sqlretry"
 )
 
-var strict = flag.Bool("strict", false, "TestSwallow requires the times that it logs")
+var strict = flag.Bool("strict", false, "TestServers requires the times that it logs for a proxy that swallows")
 
 // A proxy forwards connections to a server until a client's packet has a word. From then on it swallows everything,
 // in both directions and on new connections too, until it lets go.
@@ -33,7 +34,6 @@ type proxy struct {
 	mu         sync.Mutex
 	word       []byte        // empty means none
 	swallowing chan struct{} // closed when it lets go; nil while it forwards
-	letGo      bool
 	conns      map[net.Conn]bool
 }
 
@@ -142,23 +142,21 @@ func (p *proxy) copy(to io.WriteCloser, from io.Reader, fromClient bool) {
 	}
 }
 
-// A proxy swallows the packets of a step. Do returns when the attempt's time ends. When the proxy lets go, nothing is
-// left. With -v it prints how long both took, and -strict requires 100 ms and a second.
-func TestSwallow(t *testing.T) {
-	eachServer(t, func(t *testing.T, s server) {
-		for _, step := range []string{"BEGIN", "statement", "COMMIT", "ROLLBACK"} {
-			for _, deliver := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s, delivered late: %t", step, deliver), func(t *testing.T) { testSwallow(t, s, step, deliver) })
-			}
+// testSwallows has a proxy swallow the packets of each step. Do returns when the attempt's time ends. When the proxy
+// lets go, nothing is left. With -v it prints how long both took, and -strict requires 100 ms and a second.
+func testSwallows(t *testing.T, s server) {
+	for _, step := range []string{"BEGIN", "statement", "COMMIT", "ROLLBACK"} {
+		for _, deliver := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, delivered late: %t", step, deliver), func(t *testing.T) { testSwallow(t, s, step, deliver) })
 		}
-	})
+	}
 }
 
 func testSwallow(t *testing.T, s server, step string, deliver bool) {
 	const timeout = 300 * time.Millisecond
 	words := map[string]string{"BEGIN": s.begin, "statement": "update", "COMMIT": "commit", "ROLLBACK": "rollback"}
 	admin := s.open(t)
-	execute(t, admin, "DROP TABLE IF EXISTS t", "CREATE TABLE t (n INT)", "INSERT INTO t VALUES (0)")
+	cases.Execute(t, admin, "DROP TABLE IF EXISTS t", "CREATE TABLE t (n INT)", "INSERT INTO t VALUES (0)")
 	before, err := s.connections(t.Context(), admin)
 	require.NoError(t, err)
 	p := newProxy(t, s.network, s.target)

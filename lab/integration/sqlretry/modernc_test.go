@@ -1,0 +1,17 @@
+package sqlretry_test
+
+import (
+	"testing"
+
+	"modernc.org/sqlite"
+
+	"example.com/backoff/lab/integration/sqlretry/cases"
+)
+
+func TestModernc(t *testing.T) {
+	cases.SQLite{
+		Name:    "modernc.org/sqlite",
+		Driver:  &sqlite.Driver{},
+		Options: "_pragma=busy_timeout(0)&_pragma=synchronous(off)&_pragma=foreign_keys(on)",
+	}.Test(t)
+}

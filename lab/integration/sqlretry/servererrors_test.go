@@ -1,0 +1,260 @@
+//go:build unix
+
+package sqlretry_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff/lab/integration/sqlretry/cases"
+	"example.com/backoff/sqlretry"
+)
+
+// testErrors provokes the errors of a server, one after the other.
+func testErrors(t *testing.T, s server) {
+	admin := s.open(t)
+	cases.Execute(t, admin, cases.NewPair...)
+	t.Run("conflicts", func(t *testing.T) {
+		if s.database == "MariaDB" {
+			s.mariaDBConflicts(t, admin)
+		} else {
+			s.postgresConflicts(t)
+		}
+	})
+	t.Run("refusals", func(t *testing.T) { s.refusals(t, admin) })
+	t.Run("connections", func(t *testing.T) { s.connectionsLost(t, admin) })
+	t.Run("full", func(t *testing.T) { s.full(t) })
+}
+
+// crossed changes one row and then the other, each transaction in its own order.
+func crossed(t *testing.T, driver string, db *sql.DB) {
+	change := func(id func(i int) int) func(context.Context, *sql.Tx, int) error {
+		return func(ctx context.Context, tx *sql.Tx, i int) error { return cases.Run(ctx, tx, cases.Set(id(i), 3+i)) }
+	}
+	cases.Pairs(t, driver, "deadlock", db, sqlretry.Options{},
+		change(func(i int) int { return 1 + i }),
+		change(func(i int) int { return 2 - i }))
+}
+
+func (s server) postgresConflicts(t *testing.T) {
+	db := s.open(t)
+	crossed(t, s.driver, db)
+
+	serializable := sqlretry.Options{Tx: &sql.TxOptions{Isolation: sql.LevelSerializable}}
+	read := func(ctx context.Context, tx *sql.Tx, _ int) error {
+		return tx.QueryRowContext(ctx, "SELECT sum(n) FROM pair").Scan(new(int))
+	}
+	written := cases.Meet()
+	write := func(ctx context.Context, tx *sql.Tx, i int) error {
+		err := cases.Run(ctx, tx, cases.Set(1+i, 7+i))
+		written(i)
+		return err
+	}
+	cases.Pairs(t, s.driver, "write skew, at COMMIT", db, serializable, read, write)
+}
+
+func (s server) mariaDBConflicts(t *testing.T, admin *sql.DB) {
+	db := s.open(t)
+	crossed(t, s.driver, db)
+
+	// Another transaction holds a row for the second that a lock is waited for.
+	holder, err := admin.Begin()
+	require.NoError(t, err)
+	require.NoError(t, cases.Run(t.Context(), holder, cases.Set(1, 5)))
+	cases.ErrorCase{
+		Name:     "lock wait timeout",
+		F:        func(ctx context.Context, tx *sql.Tx, _ int) error { return cases.Run(ctx, tx, cases.Set(1, 6)) },
+		Between:  func() { holder.Rollback() },
+		Attempts: 2,
+	}.Run(t, s.driver, db)
+
+	if _, err := admin.Exec("SET SESSION innodb_snapshot_isolation = ON"); err != nil {
+		t.Log("skipped: this MariaDB has no innodb_snapshot_isolation:", err)
+		return
+	}
+	cases.ErrorCase{
+		Name: "snapshot conflict",
+		F: func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			err := cases.Run(ctx, tx, "SET SESSION innodb_snapshot_isolation = ON")
+			if err != nil {
+				return err
+			}
+			if err := tx.QueryRowContext(ctx, "SELECT n FROM pair WHERE id = 1").Scan(new(int)); err != nil {
+				return err
+			}
+			if attempt == 1 {
+				_, err = admin.ExecContext(ctx, "UPDATE pair SET n = n + 1 WHERE id = 1")
+			}
+			return errors.Join(err, cases.Run(ctx, tx, cases.Set(1, 8)))
+		},
+		Attempts: 2,
+	}.Run(t, s.driver, db)
+}
+
+// refusals are answers that stay the same.
+func (s server) refusals(t *testing.T, admin *sql.DB) {
+	db := s.open(t)
+	statement := func(statements ...string) func(context.Context, *sql.Tx, int) error {
+		return func(ctx context.Context, tx *sql.Tx, _ int) error { return cases.Run(ctx, tx, statements...) }
+	}
+	refused := []cases.ErrorCase{
+		{Name: "duplicate key", F: statement("INSERT INTO pair VALUES (1, 1)")},
+		{Name: "syntax", F: statement("INSERT pair pair")},
+		{Name: "application's error", F: func(context.Context, *sql.Tx, int) error { return errRefused }},
+	}
+	if s.database == "PostgreSQL" {
+		cases.Execute(t, admin, "DROP TABLE IF EXISTS child",
+			"CREATE TABLE child (id INT REFERENCES pair DEFERRABLE INITIALLY DEFERRED)")
+		defer cases.Execute(t, admin, "DROP TABLE child")
+		swallowed := func(ctx context.Context, tx *sql.Tx, _ int) error {
+			_ = cases.Run(ctx, tx, "INSERT pair pair")
+			return nil
+		}
+		refused = append(refused,
+			cases.ErrorCase{Name: "deferred foreign key, at COMMIT", F: statement("INSERT INTO child VALUES (99)")},
+			cases.ErrorCase{Name: "error that f swallows, at COMMIT", F: swallowed},
+			cases.ErrorCase{Name: "statement timeout", F: statement("SET LOCAL statement_timeout = 10", "SELECT pg_sleep(60)")},
+		)
+	}
+	for _, c := range refused {
+		c.Attempts = 1
+		c.Fails = true
+		c.Run(t, s.driver, db)
+	}
+}
+
+// connectionsLost ends connections at several points.
+func (s server) connectionsLost(t *testing.T, admin *sql.DB) {
+	db := s.open(t)
+	cases.ErrorCase{
+		Name: "connection killed before a statement",
+		F: func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			err := cases.Run(ctx, tx, cases.Set(1, 10))
+			if err == nil && attempt == 1 {
+				err = s.end(ctx, admin, tx)
+			}
+			return errors.Join(err, cases.Run(ctx, tx, cases.Set(2, 10)))
+		},
+		Attempts: 2,
+	}.Run(t, s.driver, db)
+	cases.ErrorCase{
+		Name: "connection killed before COMMIT",
+		F: func(ctx context.Context, tx *sql.Tx, _ int) error {
+			return errors.Join(cases.Run(ctx, tx, cases.Set(1, 11)), s.end(ctx, admin, tx))
+		},
+		Attempts: 1,
+		Fails:    true,
+		Unknown:  true,
+	}.Run(t, s.driver, db)
+	cases.ErrorCase{
+		Name: "connection killed, application's error",
+		F: func(ctx context.Context, tx *sql.Tx, _ int) error {
+			return errors.Join(errRefused, s.end(ctx, admin, tx))
+		},
+		Attempts: 1,
+		Fails:    true,
+	}.Run(t, s.driver, db)
+
+	// MySQL's driver reports it as a lost connection, so it is repeated until no retries are left.
+	attempts := 1
+	if s.database == "MariaDB" {
+		attempts = 101
+	}
+	cases.ErrorCase{
+		Name: "rows left open",
+		F: func(ctx context.Context, tx *sql.Tx, _ int) error {
+			rows, err := tx.QueryContext(ctx, "SELECT a.n FROM pair a, pair b, pair c, pair d")
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			rows.Next()
+			return cases.Run(ctx, tx, cases.Set(1, 12))
+		},
+		Attempts: attempts,
+		Fails:    true,
+	}.Run(t, s.driver, db)
+}
+
+// full takes all connections of the server, and gives them back after the first attempt.
+func (s server) full(t *testing.T) {
+	var taken []*sql.Conn
+	release := func() {
+		for _, conn := range taken {
+			conn.Close()
+		}
+		taken = nil
+	}
+	defer release()
+	holders := s.open(t)
+	holders.SetMaxIdleConns(0)
+	for {
+		conn, err := holders.Conn(t.Context())
+		if err != nil {
+			break
+		}
+		taken = append(taken, conn)
+	}
+	cases.ErrorCase{
+		Name:    "full server, at BEGIN",
+		F:       func(ctx context.Context, tx *sql.Tx, _ int) error { return cases.Run(ctx, tx, cases.Set(1, 13)) },
+		Between: release,
+	}.Run(t, s.driver, s.open(t))
+}
+
+// TestMariaDBStops stops the server in the middle of a transaction, and starts it again.
+func TestMariaDBStops(t *testing.T) {
+	m := startMariaDB(t)
+	s := mysqlServer(m)
+	cases.Execute(t, s.open(t), cases.NewPair...)
+	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		stopped := false
+		cases.ErrorCase{
+			Name: fmt.Sprint("server stopped: ", signal),
+			F: func(ctx context.Context, tx *sql.Tx, attempt int) error {
+				err := cases.Run(ctx, tx, cases.Set(1, 20))
+				if err == nil && attempt == 1 {
+					m.stop(signal)
+					stopped = true
+				}
+				return errors.Join(err, cases.Run(ctx, tx, cases.Set(2, 20)))
+			},
+			Between: func() {
+				if stopped {
+					stopped = false
+					m.start()
+				}
+			},
+		}.Run(t, s.driver, s.open(t))
+	}
+}
+
+// TestPostgresCrashes kills a process of the server, which then ends all connections and starts anew.
+func TestPostgresCrashes(t *testing.T) {
+	config := startPostgres(t)
+	for _, s := range []server{pgxServer(config), pqServer(config)} {
+		cases.Execute(t, s.open(t), cases.NewPair...)
+		cases.ErrorCase{
+			Name: "server crashed",
+			F: func(ctx context.Context, tx *sql.Tx, attempt int) error {
+				err := cases.Run(ctx, tx, cases.Set(1, 20))
+				var pid int
+				if err == nil && attempt == 1 {
+					err = s.open(t).QueryRow(s.me).Scan(&pid)
+				}
+				if pid > 0 {
+					err = syscall.Kill(pid, syscall.SIGKILL)
+					_ = cases.Run(ctx, tx, "SELECT pg_sleep(60)") // until the connection has ended
+				}
+				return errors.Join(err, cases.Run(ctx, tx, cases.Set(2, 20)))
+			},
+		}.Run(t, s.driver, s.open(t))
+	}
+}
