@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 
@@ -133,9 +134,10 @@ func testExecuteTx(t *testing.T, config *pgx.ConnConfig) {
 
 func serializable(s *states) sqlretry.Options {
 	return sqlretry.Options{
-		Tx:     &sql.TxOptions{Isolation: sql.LevelSerializable},
-		Policy: cases.ShortWaits,
-		Notify: s.notify,
+		Tx:         &sql.TxOptions{Isolation: sql.LevelSerializable},
+		MaxRetries: math.MaxInt,
+		Policy:     cases.ShortWaits,
+		Notify:     s.notify,
 	}
 }
 

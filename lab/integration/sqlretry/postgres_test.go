@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -138,7 +139,7 @@ func TestPostgres(t *testing.T) {
 			group.Go(func() {
 				for turn := range turns {
 					errs[writer] = errors.Join(errs[writer], sqlretry.Do(t.Context(), db,
-						sqlretry.Options{Tx: serializable, Policy: cases.ShortWaits, Notify: s.notify},
+						sqlretry.Options{Tx: serializable, MaxRetries: math.MaxInt, Policy: cases.ShortWaits, Notify: s.notify},
 						func(_ context.Context, tx *sql.Tx) error { return enter(tx, writer, turn) }))
 				}
 			})
