@@ -30,7 +30,7 @@ func TestFields(t *testing.T) {
 				"Notify":    "func(*http.Request, int, error, time.Duration)",
 				"Done":      "func(*http.Request, int, error)",
 			},
-			more: []string{"Base", "Idempotent", "MaxRetryAfter"},
+			more: []string{"Base", "BodyTimeout", "Idempotent"},
 		},
 		{
 			fields: reflect.TypeFor[grpcretry.Options](),
@@ -38,7 +38,7 @@ func TestFields(t *testing.T) {
 				"Notify": "func(context.Context, string, int, error, time.Duration)",
 				"Done":   "func(context.Context, string, int, error)",
 			},
-			more: []string{"Idempotent", "MaxRetryAfter"},
+			more: []string{"Idempotent"},
 		},
 		{
 			fields: reflect.TypeFor[sqlretry.Options](),
