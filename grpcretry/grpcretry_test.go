@@ -115,6 +115,7 @@ func call(t *testing.T, ctx context.Context, o grpcretry.Options, answer func(n 
 	got.elapsed = time.Since(start)
 	got.served = int(s.calls.Load())
 	require.Equal(t, got.err, told, "what Done is told")
+	time.Sleep(time.Second) // until the service's handlers have ended
 	return got
 }
 
@@ -133,8 +134,10 @@ func always(err error) func(int, context.Context) error {
 	return func(int, context.Context) error { return err }
 }
 
+// hang is an answer that does not come before the client's deadline, which the server knows too.
 func hang(_ int, ctx context.Context) error {
 	<-ctx.Done()
+	time.Sleep(time.Millisecond)
 	return ctx.Err()
 }
 
@@ -488,6 +491,9 @@ func (e end) run(t *testing.T) {
 	}
 	if e.options.Policy == nil {
 		e.options.Policy = every(time.Second)
+	}
+	if e.options.Budget != nil { // a new one for each run
+		e.options.Budget = &backoff.Budget{Capacity: e.options.Budget.Capacity}
 	}
 
 	got := call(t, ctx, e.options, e.answer)
