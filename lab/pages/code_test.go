@@ -70,14 +70,14 @@ func complete(stubs string, all ...block) string {
 		declared[name[1]] = name[1] != "_"
 	}
 
-	file := ""
+	var file strings.Builder
 	for stub := range strings.SplitSeq(stubs, "\n\n") {
 		name := declaration.FindStringSubmatch(stub)
 		if name == nil || !declared[name[1]] {
-			file += stub + "\n\n"
+			file.WriteString(stub + "\n\n")
 		}
 	}
-	return file + code.String()
+	return file.String() + code.String()
 }
 
 // A program is a folder of the module that TestCode makes of the pages.
