@@ -16,6 +16,7 @@ import (
 // can parse.
 var libraries = map[string]string{
 	"example.com/backoff":            "v4.go",
+	"example.com/backoff/httpretry":  "httpretry.go",
 	"github.com/cenkalti/backoff":    "v4.go",
 	"github.com/cenkalti/backoff/v3": "v4.go",
 	"github.com/cenkalti/backoff/v4": "v4.go",
