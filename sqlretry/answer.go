@@ -18,32 +18,38 @@ const (
 func Retryable(err error) bool { return classify(err, false) >= lost }
 
 // classify returns what the errors in err's tree say. Those of Spanner count if spanner is true.
-//
-// It calls methods that errors of other types may have, too, and these may panic if a pointer in them is nil. What
-// such an error says does not count.
 func classify(err error, spanner bool) (says answer) {
-	defer func() { _ = recover() }()
+	e, ok := err.(*stepError)
+	switch {
+	case err == nil:
+		return unrecognised
+	case ok:
+		return e.says
+	}
+
+	for _, driver := range drivers {
+		says = max(says, ask(driver, err))
+	}
+	if spanner {
+		says = max(says, ask(spannerSays, err))
+	}
 
 	switch e := err.(type) {
-	case nil:
-		return unrecognised
-	case *stepError:
-		return e.says
 	case interface{ Unwrap() error }:
-		says = classify(e.Unwrap(), spanner)
+		says = max(says, classify(e.Unwrap(), spanner))
 	case interface{ Unwrap() []error }:
 		for _, err := range e.Unwrap() {
 			says = max(says, classify(err, spanner))
 		}
 	}
-
-	if spanner {
-		says = max(says, spannerSays(err))
-	}
-	for _, driver := range drivers {
-		says = max(says, driver(err))
-	}
 	return says
+}
+
+// ask returns what driver says of err. It calls methods that errors of other types may have, too, and these may panic
+// if a pointer in them is nil. Such an error says nothing.
+func ask(driver func(err error) answer, err error) (says answer) {
+	defer func() { _ = recover() }()
+	return driver(err)
 }
 
 // drivers have a function each that returns what an error of its type says. All but the last know the errors of

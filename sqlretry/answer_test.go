@@ -343,6 +343,7 @@ type (
 	embedsState   struct{ *statePointer }
 	statePointer  struct{ state string }
 	panics        struct{}
+	panicsToo     struct{}
 	unwrapsToNil  struct{ error }
 	unwrapsToNils struct{ error }
 )
@@ -368,6 +369,8 @@ func (embedsMySQL) Error() string           { return "embeds" }
 func (embedsState) Error() string           { return "embeds" }
 func (panics) Error() string                { return "panics" }
 func (panics) SQLState() string             { panic("bug") }
+func (panicsToo) Error() string             { panic("bug") }
+func (panicsToo) Is(target error) bool      { return target == driver.ErrBadConn }
 func (unwrapsToNil) Unwrap() error          { return nil }
 func (unwrapsToNils) Unwrap() []error       { return []error{nil, nil} }
 
@@ -433,5 +436,6 @@ func TestFalsePositives(t *testing.T) {
 	// But these are the drivers'.
 	require.True(t, sqlretry.Retryable(embedsMySQL{mysql(1213, "40001").(*mysqlError)}))
 	require.True(t, sqlretry.Retryable(embedsState{&statePointer{"40001"}}))
+	require.True(t, sqlretry.Retryable(panicsToo{}), "one method panics, another answers")
 	require.True(t, sqlretry.Retryable(errors.Join(panics{}, stateError("40001"))))
 }
