@@ -8,9 +8,8 @@ import (
 )
 
 // inTime makes a call of the driver, and waits for it until ctx ends. It returns the call's error, or ctx's, and
-// whether the driver has answered. Since the driver may hang, it is called in a goroutine of its own. If it returns
-// after ctx has ended, late is called there, unless that is nil.
-func inTime(ctx context.Context, call func() error, late func()) (answered bool, err error) {
+// whether the driver has answered. Since the driver may hang, it is called in a goroutine of its own.
+func inTime(ctx context.Context, call func() error) (answered bool, err error) {
 	type result struct {
 		answered bool
 		err      error
@@ -28,9 +27,6 @@ func inTime(ctx context.Context, call func() error, late func()) (answered bool,
 			select {
 			case results <- r:
 			case <-gone:
-				if late != nil {
-					late()
-				}
 			}
 		}()
 		r.err = call()

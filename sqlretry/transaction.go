@@ -34,27 +34,20 @@ func (t *transaction) attempt(ctx context.Context) error {
 		return t.afterStatements(err, rollback(ctx, tx))
 	}
 
-	answered, err := inTime(ctx, tx.Commit, nil)
+	answered, err := inTime(ctx, tx.Commit)
 	if err != nil {
 		return t.afterCommit(answered, err)
 	}
 	return nil
 }
 
-// begin begins the transaction. One that begins too late is rolled back.
+// begin begins the transaction. database/sql rolls back one that begins after ctx has ended.
 func (t *transaction) begin(ctx context.Context) (*sql.Tx, error) {
 	var tx *sql.Tx
-	begin := func() (err error) {
+	_, err := inTime(ctx, func() (err error) {
 		tx, err = t.db.BeginTx(ctx, t.options.Tx)
 		return err
-	}
-	undo := func() {
-		if tx != nil {
-			_ = rollback(context.Background(), tx)
-		}
-	}
-
-	_, err := inTime(ctx, begin, undo)
+	})
 	if err != nil {
 		return nil, err // without tx, which a late BEGIN may still set
 	}
@@ -77,7 +70,7 @@ func (t *transaction) statements(ctx context.Context, tx *sql.Tx) error {
 
 // rollback rolls tx back, and returns the error of the ROLLBACK.
 func rollback(ctx context.Context, tx *sql.Tx) error {
-	_, err := inTime(ctx, tx.Rollback, nil)
+	_, err := inTime(ctx, tx.Rollback)
 	return err
 }
 
