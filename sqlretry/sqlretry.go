@@ -55,10 +55,9 @@ import (
 
 // Defaults for the fields of [Options].
 const (
-	defaultAttemptTimeout = 30 * time.Second
-	defaultMaxRetries     = 20
-	firstWait             = 10 * time.Millisecond
-	longestWait           = time.Second
+	defaultMaxRetries = 20
+	firstWait         = 10 * time.Millisecond
+	longestWait       = time.Second
 )
 
 // Options are the settings of [Do]. The zero value is ready to use. The fields that a [backoff.Retrier] also has
@@ -128,7 +127,7 @@ func Do(ctx context.Context, db *sql.DB, o Options, f func(ctx context.Context, 
 
 	t := transaction{ctx: ctx, db: db, options: &o, f: f, spanner: isSpanner(db.Driver())}
 	retrier := backoff.Retrier{
-		AttemptTimeout: cmp.Or(o.AttemptTimeout, defaultAttemptTimeout),
+		AttemptTimeout: o.AttemptTimeout,
 		Slots:          o.Slots,
 		MaxRetries:     cmp.Or(o.MaxRetries, defaultMaxRetries),
 		MaxRetryAfter:  o.MaxRetryAfter,
