@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"example.com/backoff"
+	"example.com/backoff/httpretry"
 )
 
 const (
@@ -18,92 +17,48 @@ const (
 	slots          = 2               // calls in progress at once
 )
 
-// statusError is a response whose status is not 200.
-type statusError int
+var errNotFound = errors.New("not found")
 
-// Error returns the number alone. What the server sent with it could be anything.
-func (e statusError) Error() string {
-	return fmt.Sprintf("status %d", int(e))
-}
-
-// client calls one service. It is safe for concurrent use.
-type client struct {
-	http    http.Client
-	address string // of the service, such as http://127.0.0.1:8080
-	retrier backoff.Retrier
-	onRetry func(path string, attempt int, err error, wait time.Duration)
-}
-
-// newClient returns a client of the service at address.
-func newClient(address string) *client {
-	return &client{
-		address: address,
-		http: http.Client{
-			Transport: http.DefaultTransport.(*http.Transport).Clone(), // connections of its own
+// newTransport returns a transport for one service.
+func newTransport(base http.RoundTripper) *httpretry.Transport {
+	return &httpretry.Transport{
+		Base:           base,
+		AttemptTimeout: attemptTimeout,
+		Slots:          backoff.NewSlots(slots), // 3/4 × 5 calls a second × 0.5 s
+		Budget:         new(backoff.Budget),
+		Policy: func() backoff.BackOff {
+			return backoff.NewExponentialBackOff(backoff.WithInitialInterval(100 * time.Millisecond))
 		},
-		retrier: backoff.Retrier{
-			AttemptTimeout: attemptTimeout,
-			Slots:          backoff.NewSlots(slots), // 3/4 × 5 calls a second × 0.5 s
-			Budget:         new(backoff.Budget),
-			Policy: func() backoff.BackOff {
-				return backoff.NewExponentialBackOff(backoff.WithInitialInterval(100 * time.Millisecond))
-			},
+		Done: func(req *http.Request, _ int, err error) {
+			*req.Context().Value(reason{}).(*error) = err
 		},
 	}
 }
 
-// get returns the page at path.
-func (c *client) get(ctx context.Context, path string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+// reason is the key of a context's value for the error that Done is called with. A response, such as a 503, does not say
+// why there were no more retries.
+type reason struct{}
+
+// get returns the page at url.
+func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	var why error
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, reason{}, &why), callTimeout)
 	defer cancel()
-
-	retrier := c.retrier // the copy shares the slots and the budget
-	retrier.Notify = func(_ context.Context, attempt int, err error, wait time.Duration) {
-		c.onRetry(path, attempt, err, wait)
-	}
-	return backoff.DoWithData(ctx, &retrier, func(ctx context.Context) (string, error) {
-		return c.attempt(ctx, path)
-	})
-}
-
-// attempt requests the page once, and reads its body. A GET may be repeated, so each error of the connection
-// may be retried.
-func (c *client) attempt(ctx context.Context, path string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.address+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return "", backoff.Permanent(err)
+		return nil, err
 	}
 
-	resp, err := c.http.Do(req)
-	var urlErr *url.Error
-	if errors.As(err, &urlErr) {
-		return "", urlErr.Err // without the URL
-	}
+	resp, err := client.Do(req)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer resp.Body.Close()
-
-	err = check(resp)
-	if err != nil {
-		return "", err
+	switch {
+	case why != nil:
+		return nil, why
+	case resp.StatusCode == http.StatusNotFound:
+		return nil, errNotFound
 	}
-	body, err := io.ReadAll(resp.Body)
-	return string(body), err
-}
-
-// check returns an error unless the request succeeded. The error says whether to try again, and when.
-func check(resp *http.Response) error {
-	if resp.StatusCode == http.StatusOK {
-		return nil
-	}
-
-	err := statusError(resp.StatusCode)
-	if !backoff.RetryableStatus(resp.StatusCode) {
-		return backoff.Permanent(err)
-	}
-
-	// Without the header the wait is zero, and RetryAfter returns err itself.
-	wait, _ := backoff.ParseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
-	return backoff.RetryAfter(err, wait)
+	return io.ReadAll(resp.Body)
 }
