@@ -50,7 +50,7 @@ var budgetProcesses = []int{1, 10, 100, 300, 1000}
 // blip is a plan in which a service for 300 requests/s, 80 % of them used, is down for ten seconds.
 func blip(processes int) plan {
 	p := plan{
-		seed: 1, processes: processes, skew: 1, grow: 1, guess: 1, rate: 300, load: 0.8, servers: 1, from: troubleAt,
+		processes: processes, skew: 1, grow: 1, guess: 1, rate: 300, load: 0.8, servers: 1, from: troubleAt,
 		answer: 100 * time.Millisecond, timeout: time.Second, after: 5 * time.Minute, window: 5,
 	}
 	p.trouble = trouble{name: fmt.Sprint(processes), duration: 10 * time.Second}
@@ -79,7 +79,6 @@ func writeBudgets(c config, w io.Writer) {
 	}
 	plans = append(plans, failures(0.1), failures(0.3))
 	for i := range plans {
-		plans[i].seed = c.seed
 		head = append(head, plans[i].trouble.name)
 	}
 

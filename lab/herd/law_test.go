@@ -111,28 +111,6 @@ func TestOwnRate(t *testing.T) {
 	}
 }
 
-// Where attempts fail at random, retries help, and slots let them.
-func TestFailing(t *testing.T) {
-	manyCalls(t)
-	all := outcomes(t, "-trouble fail:30% -after 1m")
-	require.Greater(t, all[ownOnce].lostShare(), 20.0)
-	require.Less(t, all[own].lostShare(), 3.0)
-}
-
-// Calls that hang, or never succeed, leave the slots to the others, however patient they are.
-func TestPatience(t *testing.T) {
-	manyCalls(t)
-	for _, args := range []string{"-trouble hang:5%", "-trouble none -poison 1%"} {
-		all := outcomes(t, "-shape events -only own "+args)
-		for _, name := range []string{own, ownTen, ownForever} {
-			require.Less(t, all[name].lostShare(), 0.05, "%s: %s", args, name)
-		}
-	}
-	all := outcomes(t, "-trouble hang:20% -only own")
-	require.Less(t, all[ownBudget].lostShare(), 0.5)
-	require.Greater(t, all[own].lostShare(), 0.5)
-}
-
 // If there are four times as many processes, a budget is what protects the service.
 func TestGrow(t *testing.T) {
 	manyCalls(t)
@@ -147,31 +125,4 @@ func TestThrottled(t *testing.T) {
 	all := outcomes(t, "-trouble none -throttled 6% -after 1m -only own")
 	require.Greater(t, all[ownBudget].lostShare(), 30.0)
 	require.Zero(t, all[ownApart].lost())
-}
-
-// A batch is done with slots and patience. Without, it brings the service down.
-func TestBatch(t *testing.T) {
-	manyCalls(t)
-	all := outcomes(t, "-shape batch -trouble 60s")
-	require.Greater(t, all[three].lostShare(), 90.0)
-	require.Zero(t, all[halfTwenty].lost())
-	require.Less(t, all[halfTwenty].longest(), 150.0)
-}
-
-// A random wait before the first attempt spreads devices best; FullJitter makes it no better.
-func TestDevices(t *testing.T) {
-	manyCalls(t)
-	all := outcomes(t, "-shape devices -size 2000 -rate 80 -servers 8 -load 0.5 -trouble 10s -after 10m")
-	require.Less(t, all[longDelay].othersAfter(), all[longWaits].othersAfter()/2)
-	require.Less(t, all[longWaits].othersAfter(), all[longFull].othersAfter())
-	require.Greater(t, all[usualWaits].othersAfter(), 90.0)
-}
-
-// Two late retries help a tool that is a tenth of the load, and keep the service down if it is three tenths.
-func TestTool(t *testing.T) {
-	manyCalls(t)
-	few := outcomes(t, "-shape tool -trouble 10s@0.1")
-	require.Zero(t, few[twoLate].lost())
-	many := outcomes(t, "-shape tool -trouble 60s@0.3")
-	require.Greater(t, many[twoLate].lostShare(), many[noRetries].lostShare()+30)
 }

@@ -1,6 +1,6 @@
 // Herd simulates programs that call a service in trouble, and counts what they lose. The calls are made by this
-// library, in goroutines whose time is simulated by testing/synctest: nothing sleeps, and the same -seed gives the
-// same figures. Herd -h lists the flags.
+// library, in goroutines whose time is simulated by testing/synctest: nothing sleeps, and the same command
+// prints the same figures. Herd -h lists the flags.
 //
 // # The service
 //

@@ -25,7 +25,7 @@ func (c config) try(ways []way, plans ...plan) []trial {
 	}
 	parallel(len(all)*c.seeds, func(i int) {
 		t, k := all[i/c.seeds], i%c.seeds
-		t.plan.seed += uint64(k)
+		t.plan.seed = 1 + uint64(k)
 		t.outcomes[k] = play(t.way, t.plan)
 	})
 	return all
@@ -69,16 +69,12 @@ func (t trial) mean(figure func(*outcome) float64) float64 {
 
 // harm returns the share of the calls that are lost or, if none are, how long the slowest takes.
 func (t trial) harm() string {
-	lost, slowest := 0.0, 0.0
+	lost := 0.0
 	for _, o := range t.outcomes {
 		lost = max(lost, o.lostShare())
-		slowest = max(slowest, o.longest())
 	}
-	switch {
-	case lost >= 0.05:
+	if lost >= 0.05 {
 		return t.span((*outcome).lostShare, percent, " %")
-	case slowest >= 300:
-		return t.span(func(o *outcome) float64 { return o.longest() / 60 }, decimals(0), " min")
 	}
 	return t.span((*outcome).longest, decimals(0), " s")
 }

@@ -46,17 +46,6 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-func TestTroubleNames(t *testing.T) {
-	for flag, want := range map[string]string{
-		"none": "no trouble", "90s": "down for 90 s", "10m": "down for 10 min", "half@0.7": "half of the capacity for 60 s",
-		"fail:2.5%": "2.5 % of attempts fail", "hang:40%@0.9": "40 % of calls hang forever",
-	} {
-		trouble, err := parseTrouble(flag)
-		require.NoError(t, err)
-		require.Equal(t, want, trouble.described())
-	}
-}
-
 // Several servers share the capacity: each is slower, and as many requests are done.
 func TestServers(t *testing.T) {
 	for servers, want := range map[int][]time.Duration{1: {600, 1100, 1600}, 2: {1100, 1100, 2100}} {
