@@ -87,21 +87,3 @@ func TestLinks(t *testing.T) {
 		}
 	}
 }
-
-// Each test that a page names exists.
-func TestNames(t *testing.T) {
-	declared := map[string]bool{}
-	for _, name := range files(t, "_test.go") {
-		for _, function := range regexp.MustCompile(`(?m)^func (\w+)\(`).FindAllStringSubmatch(read(t, name), -1) {
-			declared[function[1]] = true
-		}
-	}
-
-	for _, page := range files(t, ".md") {
-		for _, name := range regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)[A-Z]\w+`).FindAllString(read(t, page), -1) {
-			if !declared[name] && !strings.Contains(read(t, page), "func "+name+"(") {
-				t.Errorf("%s names %s, which no file has", page, name)
-			}
-		}
-	}
-}

@@ -19,7 +19,6 @@ type cell struct {
 	server, client       string // their names
 	load                 float64
 	from, down, duration time.Duration
-	seed                 uint64
 	database             string // PostgreSQL's folder
 }
 
@@ -104,7 +103,6 @@ func (c cell) sum(reports []report) (report, error) {
 	}
 
 	n := all.counts
-	slots := clients[c.client].slots(c.load)
 	switch {
 	case n["begun"] == 0:
 		return all, fmt.Errorf("no operation began")
@@ -112,8 +110,8 @@ func (c cell) sum(reports []report) (report, error) {
 		return all, fmt.Errorf("the Retriers reported other calls or attempts: %v", n)
 	case n["done"] > n["answered"] || n["answered"] > n["requests"] || n["requests"] > n["attempts"]:
 		return all, fmt.Errorf("more operations than answers, requests or attempts: %v", n)
-	case slots > 0 && all.most > slots:
-		return all, fmt.Errorf("%d attempts at once with %d slots", all.most, slots)
+	case clients[c.client].slots && all.most > ownRate(c.load):
+		return all, fmt.Errorf("%d attempts at once with %d slots", all.most, ownRate(c.load))
 	}
 	return all, nil
 }

@@ -28,31 +28,23 @@ type client struct {
 	title   string
 	retries int
 	budget  bool
-	slots   func(load float64) int // in each process; zero means no limit
+	slots   bool // of the own rate
 }
 
-var clientNames = []string{"none", "retries", "budget", "own", "own-budget", "own-none", "half-budget"}
+var clientNames = []string{"none", "retries", "budget", "own", "own-budget", "own-none"}
 
 var clients = map[string]client{
-	"none":        {"no retries", -1, false, noSlots},
-	"retries":     {"3 retries", 3, false, noSlots},
-	"budget":      {"3 retries, budget", 3, true, noSlots},
-	"own":         {"slots of the own rate", 3, false, ownRate},
-	"own-budget":  {"slots of the own rate, budget", 3, true, ownRate},
-	"own-none":    {"slots of the own rate, no retries", -1, false, ownRate},
-	"half-budget": {"slots of half the capacity, budget", 3, true, halfCapacity},
+	"none":       {"no retries", -1, false, false},
+	"retries":    {"3 retries", 3, false, false},
+	"budget":     {"3 retries, budget", 3, true, false},
+	"own":        {"slots of the own rate", 3, false, true},
+	"own-budget": {"slots of the own rate, budget", 3, true, true},
+	"own-none":   {"slots of the own rate, no retries", -1, false, true},
 }
-
-func noSlots(float64) int { return 0 }
 
 // ownRate returns three quarters of the operations that a process begins in a second × the timeout.
 func ownRate(load float64) int {
 	return max(1, int(math.Round(0.75*load*capacity/processes*attemptTimeout.Seconds())))
-}
-
-// halfCapacity returns half of what the server can do in the timeout, over all processes.
-func halfCapacity(float64) int {
-	return int(0.5 * capacity * attemptTimeout.Seconds() / processes)
 }
 
 func (c client) retrier(load float64) backoff.Retrier {
@@ -60,8 +52,8 @@ func (c client) retrier(load float64) backoff.Retrier {
 	if c.budget {
 		r.Budget = &backoff.Budget{}
 	}
-	if n := c.slots(load); n > 0 {
-		r.Slots = backoff.NewSlots(n)
+	if c.slots {
+		r.Slots = backoff.NewSlots(ownRate(load))
 	}
 	return r
 }
@@ -96,7 +88,7 @@ func newProgram(c cell, address string) *program {
 func runClient(ctx context.Context, c cell, address string, start time.Time, number int) report {
 	p := newProgram(c, address)
 	defer p.http.CloseIdleConnections()
-	random := rand.New(rand.NewPCG(c.seed, uint64(number)))
+	random := rand.New(rand.NewPCG(1, uint64(number)))
 	perSecond := c.load * capacity / processes
 	var operations sync.WaitGroup
 	for at := time.Duration(0); ctx.Err() == nil; {

@@ -4,12 +4,12 @@
 //
 // An HTTP server works on eight requests at once, each of which sleeps for an exponentially distributed time of
 // 100 ms on average. So it can answer 80 requests a second. Most servers sleep in PostgreSQL, by pg_sleep over
-// eight connections. Five clients begin operations at random times, together -load of that capacity. Each operation is
-// a call of its client's Retrier: attempts of at most 1 s, three retries with the default waits if any, and a deadline
-// of 5 s. It posts a small body, which the handler reads, if its row does not say otherwise. -from the start on, the
-// server is stopped by SIGSTOP, for -down. A cell is the share of the operations begun in -duration that are lost.
+// eight connections. Five clients begin operations at random times, together 60 or 80 % of that capacity. Each
+// operation is a call of its client's Retrier: attempts of at most 1 s, three retries with the default waits if any,
+// and a deadline of 5 s. It posts a small body. -from the start on, the server is stopped by SIGSTOP, for -down. A cell
+// is the share of the operations begun in -duration that are lost.
 //
-// The work needs next to no processor time, so cells are measured side by side: -lanes, which begin at different
+// The work needs next to no processor time, so cells are measured side by side, in lanes that begin at different
 // times, each with a server and clients of its own. PostgreSQL is found in PATH or in Debian's folder; the rows
 // that need it are left out where it is missing. All listens on loopback addresses or Unix sockets, and all
 // processes end with the command, however that ends. Standard error says what happens meanwhile.
@@ -27,7 +27,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -76,9 +75,10 @@ func waitForParent() {
 type options struct {
 	cell             // what all cells have in common
 	servers, clients []string
-	loads            []float64
-	lanes            int
 }
+
+// loads are the shares of the capacity that the operations need, each in a table of its own.
+var loads = []float64{0.6, 0.8}
 
 // parse reads the flags, and says to stderr what is wrong with them.
 func parse(args []string, stderr io.Writer) (o options, err error) {
@@ -86,21 +86,17 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.SetOutput(stderr)
 	rows := flags.String("server", "all", "the rows, separated by commas: "+strings.Join(serverNames, ", "))
 	columns := flags.String("client", "all", "the columns, separated by commas: "+strings.Join(clientNames, ", "))
-	loads := flags.String("load", "0.6,0.8", "shares of the capacity that the operations need, separated by commas")
 	flags.DurationVar(&o.from, "from", 10*time.Second, "when the server is stopped")
 	flags.DurationVar(&o.down, "down", 10*time.Second, "for how long")
 	flags.DurationVar(&o.duration, "duration", 62*time.Second, "how long operations begin")
-	flags.Uint64Var(&o.seed, "seed", 1, "of the times at which operations begin, and of their work")
-	flags.IntVar(&o.lanes, "lanes", 6, "how many cells are measured side by side")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 
-	var err1, err2, err3 error
+	var err1, err2 error
 	o.servers, err1 = choose(serverNames, *rows)
 	o.clients, err2 = choose(clientNames, *columns)
-	o.loads, err3 = parseLoads(*loads)
-	err = errors.Join(err1, err2, err3, o.check(flags.NArg()))
+	err = errors.Join(err1, err2, o.check(flags.NArg()))
 	if err != nil {
 		fmt.Fprintln(stderr, "real:", err)
 	}
@@ -113,8 +109,6 @@ func (o options) check(rest int) error {
 		return errors.New("arguments that are no flags")
 	case o.from < 0 || o.down <= 0 || o.from+o.down > o.duration || o.duration > time.Hour:
 		return errors.New("-from and -down do not fit into -duration, which is at most an hour")
-	case o.lanes < 1:
-		return errors.New("-lanes is less than 1")
 	}
 	return nil
 }
@@ -131,15 +125,4 @@ func choose(all []string, list string) ([]string, error) {
 		}
 	}
 	return chosen, nil
-}
-
-func parseLoads(list string) (loads []float64, err error) {
-	for text := range strings.SplitSeq(list, ",") {
-		load, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(load > 0 && load <= 2) {
-			return nil, fmt.Errorf("-load: %q is not between 0 and 2", text)
-		}
-		loads = append(loads, load)
-	}
-	return loads, nil
 }

@@ -23,31 +23,23 @@ const (
 	workers  = 8
 	meanWork = 100 * time.Millisecond
 	capacity = float64(workers) * float64(time.Second) / float64(meanWork) // requests per second
-	longest  = 200 * time.Millisecond                                      // wait for a connection, in some rows
 )
 
 // server is a row of the table.
 type server struct {
-	title  string
-	open   func(folder string) (worker, error)
-	unread bool          // the handler does not read the body
-	wait   time.Duration // the longest wait for a connection; zero means as long as the client waits
+	title string
+	open  func(folder string) (worker, error)
 }
 
-// worker does the work of one request. It waits for its turn until turn ends, and gives the work up
-// when ctx ends.
-type worker func(ctx, turn context.Context, work time.Duration) error
+// worker does the work of one request. It gives it up when ctx ends.
+type worker func(ctx context.Context, work time.Duration) error
 
-var serverNames = []string{"fifo", "sql", "pgxpool", "unread", "sql-200ms", "pgxpool-200ms", "unread-200ms"}
+var serverNames = []string{"fifo", "sql", "pgxpool"}
 
 var servers = map[string]server{
-	"fifo":          {"queue that ignores cancellation", openQueue, false, 0},
-	"sql":           {"database/sql, `r.Context()`", openSQL, false, 0},
-	"pgxpool":       {"pgxpool, `r.Context()`", openPgxpool, false, 0},
-	"unread":        {"database/sql, body unread", openSQL, true, 0},
-	"sql-200ms":     {"database/sql, waits at most 200 ms", openSQL, false, longest},
-	"pgxpool-200ms": {"pgxpool, waits at most 200 ms", openPgxpool, false, longest},
-	"unread-200ms":  {"database/sql, body unread, waits at most 200 ms", openSQL, true, longest},
+	"fifo":    {"a queue that ignores cancellation", openQueue},
+	"sql":     {"database/sql, with `r.Context()`", openSQL},
+	"pgxpool": {"pgxpool, with `r.Context()`", openPgxpool},
 }
 
 func needsPostgres(row string) bool { return row != "fifo" }
@@ -67,7 +59,7 @@ func openQueue(string) (worker, error) {
 			}
 		}()
 	}
-	return func(_, _ context.Context, work time.Duration) error {
+	return func(_ context.Context, work time.Duration) error {
 		r := request{work, make(chan struct{})}
 		queue <- r
 		<-r.done
@@ -82,13 +74,8 @@ func openSQL(folder string) (worker, error) {
 	}
 	db.SetMaxOpenConns(workers)
 	db.SetMaxIdleConns(workers)
-	return func(ctx, turn context.Context, work time.Duration) error {
-		conn, err := db.Conn(turn)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		_, err = conn.ExecContext(ctx, "SELECT pg_sleep($1)", work.Seconds())
+	return func(ctx context.Context, work time.Duration) error {
+		_, err := db.ExecContext(ctx, "SELECT pg_sleep($1)", work.Seconds())
 		return err
 	}, nil
 }
@@ -98,20 +85,14 @@ func openPgxpool(folder string) (worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx, turn context.Context, work time.Duration) error {
-		conn, err := pool.Acquire(turn)
-		if err != nil {
-			return err
-		}
-		defer conn.Release()
-		_, err = conn.Exec(ctx, "SELECT pg_sleep($1)", work.Seconds())
+	return func(ctx context.Context, work time.Duration) error {
+		_, err := pool.Exec(ctx, "SELECT pg_sleep($1)", work.Seconds())
 		return err
 	}, nil
 }
 
 // handler serves the requests of a cell. Each says how long its work takes.
 type handler struct {
-	server
 	worker
 	requests, answered atomic.Int64
 }
@@ -123,19 +104,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if !h.unread {
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			return
-		}
+	// Before the body is read, net/http does not notice that a client has left.
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return
 	}
-
-	turn := r.Context()
-	if h.wait > 0 {
-		var cancel context.CancelFunc
-		turn, cancel = context.WithTimeout(turn, h.wait)
-		defer cancel()
-	}
-	if err := h.worker(r.Context(), turn, work); err != nil {
+	if err := h.worker(r.Context(), work); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -157,7 +130,7 @@ func runServer(name, database string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "real:", err)
 		return 1
 	}
-	h := &handler{server: servers[name], worker: work}
+	h := &handler{worker: work}
 	go http.Serve(listener, h)
 
 	out := json.NewEncoder(stdout)

@@ -7,13 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
+
+// lanes is how many cells are measured side by side.
+const lanes = 6
 
 // measure measures all cells, and prints a table for each load.
 func measure(ctx context.Context, o options, stdout, stderr io.Writer) error {
@@ -29,7 +31,7 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) error {
 
 	expected := o.expected(len(cells))
 	fmt.Fprintf(stdout, "%d cells, which take about %v\n", len(cells), expected.Round(time.Second))
-	fmt.Fprintf(stdout, "%d processors, %s, PostgreSQL %s\nload average before: %s\n\n", runtime.NumCPU(), runtime.Version(), version, loadAverage())
+	fmt.Fprintf(stdout, "%d processors, %s, PostgreSQL %s\n\n", runtime.NumCPU(), runtime.Version(), version)
 	ctx, cancel := context.WithTimeout(ctx, 2*expected+time.Minute)
 	defer cancel()
 
@@ -52,28 +54,18 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) error {
 
 // expected returns how long so many cells take. The lanes begin one after the other.
 func (o options) expected(cells int) time.Duration {
-	rounds := time.Duration((cells-1)/o.lanes + 1)
-	return rounds*o.takes() + o.begins(min(o.lanes, cells)-1)
+	rounds := time.Duration((cells-1)/lanes + 1)
+	return rounds*o.takes() + o.begins(min(lanes, cells)-1)
 }
 
 // begins returns when a lane begins.
 func (o options) begins(lane int) time.Duration {
-	return o.takes() * time.Duration(lane) / time.Duration(o.lanes)
-}
-
-// loadAverage returns what Linux says about the last one, five and fifteen minutes.
-func loadAverage() string {
-	content, _ := os.ReadFile("/proc/loadavg")
-	fields := strings.Fields(string(content))
-	if len(fields) < 3 {
-		return "unknown"
-	}
-	return strings.Join(fields[:3], " ")
+	return o.takes() * time.Duration(lane) / time.Duration(lanes)
 }
 
 // cells returns all cells, in the order of the tables.
 func (o options) cells() (all []cell) {
-	for _, load := range o.loads {
+	for _, load := range loads {
 		for _, server := range o.servers {
 			for _, client := range o.clients {
 				c := o.cell
@@ -96,9 +88,9 @@ func (o options) measureAll(ctx context.Context, cells []cell, stderr io.Writer)
 	}
 	close(next)
 
-	var lanes sync.WaitGroup
-	for lane := range min(o.lanes, len(cells)) {
-		lanes.Go(func() {
+	var running sync.WaitGroup
+	for lane := range min(lanes, len(cells)) {
+		running.Go(func() {
 			select {
 			case <-ctx.Done():
 			case <-time.After(o.begins(lane)):
@@ -114,14 +106,14 @@ func (o options) measureAll(ctx context.Context, cells []cell, stderr io.Writer)
 			}
 		})
 	}
-	lanes.Wait()
+	running.Wait()
 	return reports, context.Cause(ctx)
 }
 
 // print prints the tables.
 func (o options) print(w io.Writer, reports []report) {
 	late := time.Duration(0)
-	for _, load := range o.loads {
+	for _, load := range loads {
 		fmt.Fprintf(w, "Load %g, the server is stopped for %g s. Lost %% of the operations begun in %g s:\n\n| |",
 			load, o.down.Seconds(), o.duration.Seconds())
 		for _, name := range o.clients {
@@ -139,5 +131,5 @@ func (o options) print(w io.Writer, reports []report) {
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "No operation began more than %v late. Load average after: %s\n", late.Round(time.Millisecond), loadAverage())
+	fmt.Fprintf(w, "No operation began more than %v late.\n", late.Round(time.Millisecond))
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -9,13 +10,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -140,55 +142,19 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
-// serve starts a server for the current bubble, and returns a transport that leads to it.
-func serve(t *testing.T, handler http.HandlerFunc) *http.Transport {
-	conns := make(listener)
-	server := http.Server{Handler: handler}
-	go server.Serve(conns)
-
-	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		client, server := net.Pipe()
-		conns <- server
-		return client, nil
-	}}
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		server.Close()
-	})
-	return transport
-}
-
-// A listener accepts the connections that it is sent.
-type listener chan net.Conn
-
-func (l listener) Accept() (net.Conn, error) {
-	conn, ok := <-l
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-
-func (l listener) Close() error {
-	close(l)
-	return nil
-}
-
-func (listener) Addr() net.Addr { return &net.TCPAddr{} }
-
 // An overloaded API is asked again. A stream that stalls ends with an error.
 func TestModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := 0
-		model.Transport.(*httpretry.Transport).Base = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		model.Transport.(*httpretry.Transport).Base = baseFunc(func(req *http.Request) (*http.Response, error) {
 			requests++
 			if requests < 3 {
-				w.WriteHeader(529)
-				return
+				return &http.Response{StatusCode: 529, Body: http.NoBody}, nil
 			}
-			fmt.Fprintln(w, "Hello")
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
+			read, write := io.Pipe()
+			go fmt.Fprintln(write, "Hello")
+			context.AfterFunc(req.Context(), func() { write.CloseWithError(req.Context().Err()) })
+			return &http.Response{StatusCode: 200, Body: read}, nil
 		})
 		modelURL = "http://localhost"
 
@@ -210,11 +176,13 @@ func TestToken(t *testing.T) {
 		}
 		defaultTransport := http.DefaultTransport
 		defer func() { http.DefaultTransport = defaultTransport }()
-		http.DefaultTransport = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.DefaultTransport = baseFunc(func(req *http.Request) (*http.Response, error) {
 			requests++
-			if r.Header.Get("Authorization") != "Bearer token 2" {
-				w.WriteHeader(http.StatusUnauthorized)
+			resp := &http.Response{StatusCode: 200, Body: http.NoBody}
+			if req.Header.Get("Authorization") != "Bearer token 2" {
+				resp.StatusCode = http.StatusUnauthorized
 			}
+			return resp, nil
 		})
 
 		for range 2 {
@@ -248,14 +216,18 @@ func TestDownload(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			requests := 0
-			mirror.Transport.(*httpretry.Transport).Base = serve(t, func(w http.ResponseWriter, r *http.Request) {
+			mirror.Transport.(*httpretry.Transport).Base = baseFunc(func(req *http.Request) (*http.Response, error) {
 				requests++
 				served, etag := content, test.etag
 				if test.changes && requests > 2 {
 					served, etag = changed, `"b"`
 				}
-				w.Header().Set("ETag", etag)
-				http.ServeContent(&breaking{w, 4 << 10}, r, "", time.Time{}, strings.NewReader(served))
+				recorder := httptest.NewRecorder()
+				recorder.Header().Set("ETag", etag)
+				http.ServeContent(recorder, req, "", time.Time{}, strings.NewReader(served))
+				resp := recorder.Result()
+				resp.Body = breaking(resp.Body)
+				return resp, nil
 			})
 			file, err := os.Create(filepath.Join(t.TempDir(), "file"))
 			require.NoError(t, err)
@@ -276,20 +248,13 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// A breaking response is one whose connection breaks after so many bytes.
-type breaking struct {
-	http.ResponseWriter
-	left int
-}
-
-func (b *breaking) Write(p []byte) (int, error) {
-	n, err := b.ResponseWriter.Write(p[:min(len(p), b.left)])
-	b.left -= n
-	if n < len(p) {
-		_ = http.NewResponseController(b.ResponseWriter).Flush()
-		panic(http.ErrAbortHandler)
+// breaking returns a body that breaks after 4 KB, if it is longer.
+func breaking(body io.ReadCloser) io.ReadCloser {
+	content, _ := io.ReadAll(body)
+	if len(content) <= 4<<10 {
+		return io.NopCloser(bytes.NewReader(content))
 	}
-	return n, err
+	return io.NopCloser(io.MultiReader(bytes.NewReader(content[:4<<10]), iotest.ErrReader(io.ErrUnexpectedEOF)))
 }
 
 // Waiting for a database ends after its time and not after three retries; a report is asked for at equal distances.
