@@ -4,7 +4,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -53,11 +53,16 @@ func (c cell) run(ctx context.Context, stderr io.Writer) (report, error) {
 		return report{}, err
 	}
 
-	counts, err := server.end()
-	if err != nil {
-		return report{}, err
+	all := report{}
+	for _, r := range reports {
+		all.begun += r.begun
+		all.done += r.done
+		all.late = max(all.late, r.late)
 	}
-	return c.sum(append(reports, report{counts: counts}))
+	if all.begun == 0 {
+		return all, errors.New("no operation began")
+	}
+	return all, nil
 }
 
 // disturb stops the server for its time.
@@ -79,48 +84,20 @@ func (c cell) disturb(ctx context.Context, server *child, start time.Time, stder
 	return nil
 }
 
-// report is what a client or a server counts, or all of a cell together.
+// report is what a client counts, or all of a cell together.
 type report struct {
-	counts map[string]int
-	most   int           // attempts in progress at once in one process
-	late   time.Duration // how much later than it should have an operation began
+	begun, done int           // operations, and those that succeeded
+	late        time.Duration // how much later than it should have an operation began
 }
 
 // lost returns the share of the operations that did not succeed, in per cent.
-func (r report) lost() float64 {
-	return 100 * (1 - float64(r.counts["done"])/float64(r.counts["begun"]))
-}
-
-// sum returns all reports of the cell as one, and an error if its counts contradict each other.
-func (c cell) sum(reports []report) (report, error) {
-	all := report{counts: map[string]int{}}
-	for _, r := range reports {
-		for name, n := range r.counts {
-			all.counts[name] += n
-		}
-		all.most = max(all.most, r.most)
-		all.late = max(all.late, r.late)
-	}
-
-	n := all.counts
-	switch {
-	case n["begun"] == 0:
-		return all, fmt.Errorf("no operation began")
-	case n["reported"] != n["begun"] || n["reported attempts"] != n["attempts"]:
-		return all, fmt.Errorf("the Retriers reported other calls or attempts: %v", n)
-	case n["done"] > n["answered"] || n["answered"] > n["requests"] || n["requests"] > n["attempts"]:
-		return all, fmt.Errorf("more operations than answers, requests or attempts: %v", n)
-	case clients[c.client].slots && all.most > ownRate(c.load):
-		return all, fmt.Errorf("%d attempts at once with %d slots", all.most, ownRate(c.load))
-	}
-	return all, nil
-}
+func (r report) lost() float64 { return 100 * (1 - float64(r.done)/float64(r.begun)) }
 
 // child is a process that the command has started. It ends when its input does.
 type child struct {
 	*exec.Cmd
 	in      io.Closer
-	out     *json.Decoder
+	out     io.Reader
 	address string // that a server listens on
 }
 
@@ -139,7 +116,7 @@ func start(ctx context.Context, stderr io.Writer, credential *syscall.Credential
 	if err != nil {
 		return nil, err
 	}
-	return &child{Cmd: command, in: in, out: json.NewDecoder(out)}, command.Start()
+	return &child{Cmd: command, in: in, out: out}, command.Start()
 }
 
 // startServer starts the server of a cell, and returns it once it listens.
@@ -152,13 +129,6 @@ func startServer(ctx context.Context, c cell, stderr io.Writer) (*child, error) 
 	if err != nil {
 		return nil, err
 	}
-	return server, server.out.Decode(&server.address)
-}
-
-// end ends a server, and returns what it has counted.
-func (s *child) end() (counts map[string]int, err error) {
-	if err := s.in.Close(); err != nil {
-		return nil, err
-	}
-	return counts, s.out.Decode(&counts)
+	_, err = fmt.Fscanln(server.out, &server.address)
+	return server, err
 }

@@ -64,23 +64,19 @@ type program struct {
 	retrier backoff.Retrier
 	http    *http.Client
 
-	mu         sync.Mutex
-	inProgress int // attempts
-	report     report
+	mu     sync.Mutex // guards report.done
+	report report
 }
 
 func newProgram(c cell, address string) *program {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 100
 	transport.Proxy = nil
-	p := &program{
+	return &program{
 		url:     "http://" + address,
 		retrier: clients[c.client].retrier(c.load),
 		http:    &http.Client{Transport: transport},
-		report:  report{counts: map[string]int{}},
 	}
-	p.retrier.Done = p.done
-	return p
 }
 
 // runClient begins operations from the start of the cell on, until ctx or their time ends, and returns when all have
@@ -99,48 +95,23 @@ func runClient(ctx context.Context, c cell, address string, start time.Time, num
 		}
 		time.Sleep(time.Until(start.Add(at)))
 		p.report.late = max(p.report.late, time.Since(start.Add(at)))
-		p.count("begun")
+		p.report.begun++
 		operations.Go(func() { p.operate(ctx, work) })
 	}
 	operations.Wait()
 	return p.report
 }
 
-func (p *program) count(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.report.counts[name]++
-}
-
-// operate makes an operation, and counts its outcome.
+// operate makes an operation, and counts it if it succeeds.
 func (p *program) operate(ctx context.Context, work time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	err := p.retrier.Do(ctx, func(ctx context.Context) error {
-		p.attempt(1)
-		defer p.attempt(-1)
-		return p.post(ctx, work)
-	})
+	err := p.retrier.Do(ctx, func(ctx context.Context) error { return p.post(ctx, work) })
 	if err == nil {
-		p.count("done")
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.report.done++
 	}
-}
-
-// attempt counts an attempt that begins, or ends.
-func (p *program) attempt(change int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.inProgress += change
-	p.report.counts["attempts"] += max(0, change)
-	p.report.most = max(p.report.most, p.inProgress)
-}
-
-// done counts what the Retrier reports.
-func (p *program) done(_ context.Context, attempts int, _ error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.report.counts["reported"]++
-	p.report.counts["reported attempts"] += attempts
 }
 
 func (p *program) post(ctx context.Context, work time.Duration) error {

@@ -14,8 +14,7 @@
 // that need it are left out where it is missing. All listens on loopback addresses or Unix sockets, and all
 // processes end with the command, however that ends. Standard error says what happens meanwhile.
 //
-// Real exits with 0 after success, with 1 if a measurement fails or its counts contradict each other, and
-// with 2 for bad usage.
+// Real exits with 0 after success, with 1 if a measurement fails, and with 2 for bad usage.
 package main
 
 import (

@@ -83,7 +83,7 @@ func rows() string {
 
 var shortCell = []string{"-client", "own-budget", "-from", "1s", "-server", rows()}
 
-// TestCells measures short cells side by side. The command itself compares their counts.
+// TestCells measures short cells side by side.
 func TestCells(t *testing.T) {
 	p := begin(t, append(shortCell, "-down", "1s", "-duration", "7s")...)
 	said := p.requireGone(t)
@@ -102,32 +102,6 @@ func TestEnd(t *testing.T) {
 		p.requireGone(t)
 		require.Error(t, p.Wait())
 	}
-}
-
-// TestSum changes one of counts that agree.
-func TestSum(t *testing.T) {
-	c := cell{client: "own", load: 0.6} // seven slots
-	counts := func(change string, by int) []report {
-		n := map[string]int{
-			"begun": 10, "done": 6, "reported": 10, "answered": 7, "requests": 11, "attempts": 12, "reported attempts": 12,
-		}
-		n[change] += by
-		return []report{{counts: n, most: 7}}
-	}
-	all, err := c.sum(append(counts("begun", 0), report{most: 3}))
-	require.NoError(t, err)
-	require.InDelta(t, 40, all.lost(), 1e-9)
-
-	for change, by := range map[string]int{
-		"begun": 1, "reported": -1, "reported attempts": -1, "done": 2, "answered": 5, "requests": 2, "attempts": -2,
-	} {
-		_, err := c.sum(counts(change, by))
-		require.Error(t, err, change)
-	}
-	_, err = c.sum(append(counts("begun", 0), report{most: 8}))
-	require.Error(t, err)
-	_, err = c.sum(nil)
-	require.Error(t, err)
 }
 
 func TestSlotCounts(t *testing.T) {

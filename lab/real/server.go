@@ -5,14 +5,11 @@ package main
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -91,14 +88,8 @@ func openPgxpool(folder string) (worker, error) {
 	}, nil
 }
 
-// handler serves the requests of a cell. Each says how long its work takes.
-type handler struct {
-	worker
-	requests, answered atomic.Int64
-}
-
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.requests.Add(1)
+// ServeHTTP works on a request, which says how long that takes.
+func (do worker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	work, err := time.ParseDuration(r.URL.Query().Get("work"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -108,17 +99,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return
 	}
-	if err := h.worker(r.Context(), work); err != nil {
+	if err := do(r.Context(), work); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
 	}
-	h.answered.Add(1)
 }
 
 // serve is the argument that makes this program a server.
 const serve = "serve"
 
-// runServer prints its address, serves until its input ends, and prints what it has counted.
+// runServer prints its address, and serves until its input ends.
 func runServer(name, database string, stdout, stderr io.Writer) int {
 	work, err := servers[name].open(database)
 	if err != nil {
@@ -130,16 +119,9 @@ func runServer(name, database string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "real:", err)
 		return 1
 	}
-	h := &handler{worker: work}
-	go http.Serve(listener, h)
+	go http.Serve(listener, work)
 
-	out := json.NewEncoder(stdout)
-	err1 := out.Encode(listener.Addr().String())
-	_, err2 := io.Copy(io.Discard, os.Stdin)
-	answered := h.answered.Load() // before the requests, some of which may still be answered
-	err3 := out.Encode(map[string]int64{"answered": answered, "requests": h.requests.Load()})
-	if errors.Join(err1, err2, err3) != nil {
-		return 1
-	}
+	fmt.Fprintln(stdout, listener.Addr())
+	io.Copy(io.Discard, os.Stdin)
 	return 0
 }

@@ -102,7 +102,7 @@ func (o options) measureAll(ctx context.Context, cells []cell, stderr io.Writer)
 					return
 				}
 				reports[i] = r
-				fmt.Fprintf(stderr, "%v: %.0f %% lost, %v\n", cells[i], r.lost(), r.counts)
+				fmt.Fprintf(stderr, "%v: %.0f %% of %d lost\n", cells[i], r.lost(), r.begun)
 			}
 		})
 	}
