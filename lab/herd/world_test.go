@@ -110,16 +110,6 @@ func TestRecovery(t *testing.T) {
 	require.True(t, math.IsInf(h.recovery(40*time.Second, 340*time.Second, 5), 1))
 }
 
-// Each shape begins the calls that it says.
-func TestShapes(t *testing.T) {
-	for shape, want := range map[string]int{"handler": 1440, "events": 1440, "tool": 1440, "batch": 30, "devices": 30} {
-		for name, o := range outcomes(t, "-trouble 1s -after 5s -rate 50 -load 0.8 -size 30 -shape "+shape) {
-			require.InDelta(t, want, o.begun.total(), float64(want)/5, "%s: %s", shape, name)
-			require.Equal(t, shape == "handler", o.deadline > 0, shape)
-		}
-	}
-}
-
 // The busiest process has more calls than the idlest by the skew, and those that come with the trouble have as many as
 // the others.
 func TestTraffic(t *testing.T) {
@@ -159,13 +149,5 @@ func TestUncounted(t *testing.T) {
 		o := outcomes(t, args+" -after 1m -only no -load 0.3")[noRetries]
 		require.InDelta(t, 18*want, o.begun.total(), 200, args)
 		require.Zero(t, o.lost(), args)
-	}
-}
-
-// A deadline is that of the call, from its arrival.
-func TestDeadline(t *testing.T) {
-	for name, o := range outcomes(t, "-trouble 60s -after 10s -deadline 2500ms") {
-		require.Greater(t, o.lost(), 0, name)
-		require.LessOrEqual(t, o.slowest, 2500*time.Millisecond, name)
 	}
 }

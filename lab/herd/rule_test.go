@@ -1,65 +1,10 @@
 package main
 
 import (
-	"fmt"
-	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
-
-// What is in progress stays below what a service can do within the timeout of an attempt, if slots are counted by the
-// own rate, or by three quarters of the capacity: then nothing that can wait is lost. With a budget, or without
-// retries, the service comes back.
-func TestLaw(t *testing.T) {
-	manyCalls(t)
-	ways := []way{
-		{own, settings{retries: noLimit, slots: ownRate}.process},
-		{half, settings{retries: noLimit, slots: capacityShare(0.75)}.process},
-		{ownBudget, settings{retries: 3, slots: ownRate, budget: sized}.process},
-		{ownOnce, settings{retries: none, slots: ownRate}.process},
-	}
-	for _, one := range (config{seeds: 1}).try(ways, lawPlans("60s", "half")...) {
-		o := one.outcomes[0]
-		if one.way.name == own || one.way.name == half {
-			require.Zero(t, o.lost(), lawCell(one))
-		} else {
-			require.False(t, math.IsInf(o.recovered(), 1), lawCell(one))
-		}
-	}
-}
-
-// With twice the slots of the whole capacity, the service does not come back.
-func TestLawCollapse(t *testing.T) {
-	manyCalls(t)
-	ways := []way{{half, settings{retries: noLimit, slots: capacityShare(2)}.process}}
-	for _, one := range (config{seeds: 1}).try(ways, lawPlans("60s")...) {
-		require.True(t, math.IsInf(one.outcomes[0].recovered(), 1), lawCell(one))
-	}
-}
-
-func lawPlans(troubles ...string) (plans []plan) {
-	for _, timeout := range []time.Duration{time.Second, 2 * time.Second} {
-		for _, load := range []float64{0.65, 0.9} {
-			for _, name := range troubles {
-				p := blip(2)
-				p.rate = 60
-				p.load = load
-				p.timeout = timeout
-				p.window = 20
-				p.after = 3 * time.Minute
-				p.trouble, _ = parseTrouble(name)
-				plans = append(plans, p)
-			}
-		}
-	}
-	return plans
-}
-
-func lawCell(t trial) string {
-	return fmt.Sprintf("%s: timeout %v, load %g, %s", t.way.name, t.timeout, t.load, t.trouble.name)
-}
 
 // Slots are counted by the calls of the process, or by a share of what the service can do within a timeout.
 func TestSlotCounts(t *testing.T) {
