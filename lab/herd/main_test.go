@@ -70,14 +70,3 @@ func TestUsage(t *testing.T) {
 	require.Zero(t, run([]string{"-h"}, &stdout, &stderr))
 	require.Contains(t, stderr.String(), "programs, variations, budgets")
 }
-
-// The same command prints the same figures, although all calls are goroutines.
-func TestSeed(t *testing.T) {
-	for _, args := range []string{
-		"-trouble 10s -after 5s",
-		"-trouble half -after 1s -skew 3 -grow 2 -throttled 5% -only own -seeds 2",
-		"-shape batch -size 100 -trouble 1s -after 20s",
-	} {
-		require.Equal(t, output(t, args), output(t, args))
-	}
-}
