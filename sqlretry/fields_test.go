@@ -103,6 +103,7 @@ func TestFields(t *testing.T) {
 		attempts int
 		matches  error
 	}{
+		{"none", sqlretry.Options{}, 21, backoff.ErrRetriesExhausted},
 		{"Policy", sqlretry.Options{Policy: threeRetries}, 4, nil},
 		{"MaxRetries", sqlretry.Options{MaxRetries: 2}, 3, nil},
 		{"no retries", sqlretry.Options{MaxRetries: -1}, 1, nil},

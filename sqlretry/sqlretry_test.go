@@ -258,6 +258,7 @@ func TestErrors(t *testing.T) {
 		{"named", errNamed, 9, errNamed, 4},
 		{"other", errRule, 9, errRule, 1},
 		{"unique violation", stateError("23505"), 9, stateError("23505"), 1},
+		{"CR000, of old CockroachDB alone", stateError("CR000"), 9, stateError("CR000"), 1}, // cockroach-go repeats it
 		{"permanent", backoff.Permanent(stateError("40001")), 9, stateError("40001"), 1},
 		{"connection lost", driver.ErrBadConn, 2, nil, 3},
 	} {
@@ -286,19 +287,21 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The transaction has ended before the panic goes on.
+// The transaction has ended before the panic goes on, and it goes on if the ROLLBACK fails.
 func TestPanic(t *testing.T) {
-	d := new(database)
-	db := open(t, d)
-	require.PanicsWithValue(t, "bug", func() {
-		sqlretry.Do(context.Background(), db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
-			require.NoError(t, enter(ctx, tx))
-			panic("bug")
+	for _, undo := range []error{nil, driver.ErrBadConn} {
+		d := &database{undo: undo}
+		db := open(t, d)
+		require.PanicsWithValue(t, "bug", func() {
+			sqlretry.Do(context.Background(), db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
+				require.NoError(t, enter(ctx, tx))
+				panic("bug")
+			})
 		})
-	})
-	require.Zero(t, db.Stats().InUse)
-	require.NoError(t, sqlretry.Do(context.Background(), db, sqlretry.Options{}, enter))
-	require.Len(t, d.done, 1)
+		require.Zero(t, db.Stats().InUse)
+		require.NoError(t, sqlretry.Do(context.Background(), db, sqlretry.Options{}, enter))
+		require.Len(t, d.done, 1)
+	}
 }
 
 func TestContext(t *testing.T) {
@@ -324,6 +327,11 @@ func TestContext(t *testing.T) {
 	})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, d.committed())
+
+	begun, _ := d.ended()
+	require.ErrorIs(t, sqlretry.Do(ctx, db, sqlretry.Options{}, enter), context.Canceled)
+	again, _ := d.ended()
+	require.Equal(t, begun, again, "a transaction whose context has ended does not begin")
 }
 
 // Nobody knows whether a Commit that failed took effect. It is repeated only if the database says that

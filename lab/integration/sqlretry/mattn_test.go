@@ -3,6 +3,7 @@
 package sqlretry_test
 
 import (
+	"errors"
 	"testing"
 
 	mattn "github.com/mattn/go-sqlite3"
@@ -16,5 +17,10 @@ func TestMattn(t *testing.T) {
 		Name:    "mattn/go-sqlite3",
 		Driver:  &mattn.SQLiteDriver{},
 		Options: "_busy_timeout=0&_sync=off&_foreign_keys=on",
+		Code: func(err error) int {
+			var e mattn.Error
+			errors.As(err, &e)
+			return int(e.ExtendedCode)
+		},
 	}.Test(t)
 }

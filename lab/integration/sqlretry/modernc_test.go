@@ -1,6 +1,7 @@
 package sqlretry_test
 
 import (
+	"errors"
 	"testing"
 
 	"modernc.org/sqlite"
@@ -13,5 +14,10 @@ func TestModernc(t *testing.T) {
 		Name:    "modernc.org/sqlite",
 		Driver:  &sqlite.Driver{},
 		Options: "_pragma=busy_timeout(0)&_pragma=synchronous(off)&_pragma=foreign_keys(on)",
+		Code: func(err error) int {
+			var e *sqlite.Error
+			errors.As(err, &e)
+			return e.Code()
+		},
 	}.Test(t)
 }

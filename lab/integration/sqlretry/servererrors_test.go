@@ -34,35 +34,88 @@ func testErrors(t *testing.T, s server) {
 }
 
 // crossed changes one row and then the other, each transaction in its own order.
-func crossed(t *testing.T, driver string, db *sql.DB) {
+func crossed(t *testing.T, driver string, db *sql.DB, says string) {
 	change := func(id func(i int) int) func(context.Context, *sql.Tx, int) error {
 		return func(ctx context.Context, tx *sql.Tx, i int) error { return cases.Run(ctx, tx, cases.Set(id(i), 3+i)) }
 	}
-	cases.Pairs(t, driver, "deadlock", db, sqlretry.Options{},
-		change(func(i int) int { return 1 + i }),
-		change(func(i int) int { return 2 - i }))
+	cases.PairCase{
+		Name:   "deadlock",
+		First:  change(func(i int) int { return 1 + i }),
+		Second: change(func(i int) int { return 2 - i }),
+		Says:   says,
+	}.Run(t, driver, db)
+}
+
+var serializable = &sql.TxOptions{Isolation: sql.LevelSerializable}
+
+// balances is, of the five tests of github.com/cockroachdb/cockroach-go/v2/crdb, v2.4.2, the one that sqlretry's own
+// tests do not hold. Two transactions read both balances before either of them writes. Each moves an amount from the
+// larger account to the other, so that one after the other they undo each other.
+func balances(t *testing.T, driver string, db *sql.DB, says string) {
+	cases.Execute(t, db, cases.Set(1, 100), cases.Set(2, 100))
+	var amounts [2]int
+	cases.PairCase{
+		Name: "crdb, TestExecuteTx",
+		First: func(ctx context.Context, tx *sql.Tx, i int) error {
+			var first, second int
+			query := "SELECT a.n, b.n FROM pair a, pair b WHERE a.id = 1 AND b.id = 2"
+			err := tx.QueryRowContext(ctx, query).Scan(&first, &second)
+			amounts[i] = 50
+			if first > second {
+				amounts[i] = -50
+			}
+			return err
+		},
+		Second: func(ctx context.Context, tx *sql.Tx, i int) error {
+			return cases.Run(ctx, tx,
+				fmt.Sprintf("UPDATE pair SET n = n + %d WHERE id = 1", amounts[i]),
+				fmt.Sprintf("UPDATE pair SET n = n - %d WHERE id = 2", amounts[i]))
+		},
+		Says: says,
+		Tx:   serializable,
+	}.Run(t, driver, db)
+	require.Equal(t, [2]int{100, 100}, [2]int{value(t, db, 1), value(t, db, 2)}, "balances")
+}
+
+// value returns what a row has.
+func value(t *testing.T, db *sql.DB, id int) (n int) {
+	t.Helper()
+	require.NoError(t, db.QueryRow(fmt.Sprintf("SELECT n FROM pair WHERE id = %d", id)).Scan(&n))
+	return n
 }
 
 func (s server) postgresConflicts(t *testing.T) {
 	db := s.open(t)
-	crossed(t, s.driver, db)
+	crossed(t, s.driver, db, "40P01")
+	balances(t, s.driver, db, "40001")
 
-	serializable := sqlretry.Options{Tx: &sql.TxOptions{Isolation: sql.LevelSerializable}}
-	read := func(ctx context.Context, tx *sql.Tx, _ int) error {
-		return tx.QueryRowContext(ctx, "SELECT sum(n) FROM pair").Scan(new(int))
-	}
+	// Each of two transactions sees that there are two, and takes one away.
+	cases.Execute(t, db, cases.Set(1, 1), cases.Set(2, 1))
+	var sums [2]int
 	written := cases.Meet()
-	write := func(ctx context.Context, tx *sql.Tx, i int) error {
-		err := cases.Run(ctx, tx, cases.Set(1+i, 7+i))
-		written(i)
-		return err
-	}
-	cases.Pairs(t, s.driver, "write skew, at COMMIT", db, serializable, read, write)
+	cases.PairCase{
+		Name: "write skew, at COMMIT",
+		First: func(ctx context.Context, tx *sql.Tx, i int) error {
+			return tx.QueryRowContext(ctx, "SELECT sum(n) FROM pair").Scan(&sums[i])
+		},
+		Second: func(ctx context.Context, tx *sql.Tx, i int) error {
+			var err error
+			if sums[i] == 2 {
+				err = cases.Run(ctx, tx, cases.Set(1+i, 0))
+			}
+			written(i)
+			return err
+		},
+		Says: "40001",
+		Tx:   serializable,
+	}.Run(t, s.driver, db)
+	require.Equal(t, 1, value(t, db, 1)+value(t, db, 2))
 }
 
 func (s server) mariaDBConflicts(t *testing.T, admin *sql.DB) {
 	db := s.open(t)
-	crossed(t, s.driver, db)
+	crossed(t, s.driver, db, "1213")
+	balances(t, s.driver, db, "1213")
 
 	// Another transaction holds a row for the second that a lock is waited for.
 	holder, err := admin.Begin()
@@ -114,12 +167,14 @@ func (s server) refusals(t *testing.T, admin *sql.DB) {
 			"CREATE TABLE child (id INT REFERENCES pair DEFERRABLE INITIALLY DEFERRED)")
 		defer cases.Execute(t, admin, "DROP TABLE child")
 		swallowed := func(ctx context.Context, tx *sql.Tx, _ int) error {
-			_ = cases.Run(ctx, tx, "INSERT pair pair")
-			return nil
+			err := tx.QueryRowContext(ctx, "SELECT sum(n) FROM pair").Scan(new(int))
+			cases.Execute(t, admin, cases.Set(1, 9))
+			require.True(t, sqlretry.Retryable(cases.Run(ctx, tx, cases.Set(1, 8))))
+			return err
 		}
 		refused = append(refused,
 			cases.ErrorCase{Name: "deferred foreign key, at COMMIT", F: statement("INSERT INTO child VALUES (99)")},
-			cases.ErrorCase{Name: "error that f swallows, at COMMIT", F: swallowed},
+			cases.ErrorCase{Name: "conflict that f swallows, at COMMIT", F: swallowed, Tx: serializable},
 			cases.ErrorCase{Name: "statement timeout", F: statement("SET LOCAL statement_timeout = 10", "SELECT pg_sleep(60)")},
 		)
 	}
@@ -130,7 +185,7 @@ func (s server) refusals(t *testing.T, admin *sql.DB) {
 	}
 }
 
-// connectionsLost ends connections at several points.
+// connectionsLost ends connections at several points. Once its COMMIT has begun, a transaction is not repeated.
 func (s server) connectionsLost(t *testing.T, admin *sql.DB) {
 	db := s.open(t)
 	cases.ErrorCase{
@@ -144,15 +199,51 @@ func (s server) connectionsLost(t *testing.T, admin *sql.DB) {
 		},
 		Attempts: 2,
 	}.Run(t, s.driver, db)
+
+	p := newProxy(t, s.network, s.target)
+	proxied := s.via(t, p.address())
+	defer proxied.Close()
+	cases.ErrorCase{
+		Name: "connection lost in a query",
+		F: func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			if attempt == 1 {
+				p.cut("select sum")
+			}
+			if err := tx.QueryRowContext(ctx, "SELECT sum(n) FROM pair").Scan(new(int)); err != nil {
+				return err
+			}
+			return cases.Run(ctx, tx, "UPDATE pair SET n = n + 1 WHERE id = 1")
+		},
+		Attempts: 2,
+	}.Run(t, s.driver, proxied)
+	require.Equal(t, 11, value(t, admin, 1))
+
 	cases.ErrorCase{
 		Name: "connection killed before COMMIT",
 		F: func(ctx context.Context, tx *sql.Tx, _ int) error {
-			return errors.Join(cases.Run(ctx, tx, cases.Set(1, 11)), s.end(ctx, admin, tx))
+			return errors.Join(cases.Run(ctx, tx, cases.Set(1, 12)), s.end(ctx, admin, tx))
 		},
 		Attempts: 1,
 		Fails:    true,
 		Unknown:  true,
 	}.Run(t, s.driver, db)
+	require.Equal(t, 11, value(t, admin, 1))
+
+	cases.ErrorCase{
+		Name: "connection lost after COMMIT",
+		F: func(ctx context.Context, tx *sql.Tx, _ int) error {
+			p.cut("commit")
+			return cases.Run(ctx, tx, cases.Set(1, 13))
+		},
+		Attempts: 1,
+		Fails:    true,
+		Unknown:  true,
+	}.Run(t, s.driver, proxied)
+	require.Equal(t, 13, value(t, admin, 1))
+
+	if s.database == "PostgreSQL" {
+		s.killedInCommit(t, admin)
+	}
 	cases.ErrorCase{
 		Name: "connection killed, application's error",
 		F: func(ctx context.Context, tx *sql.Tx, _ int) error {
@@ -176,11 +267,34 @@ func (s server) connectionsLost(t *testing.T, admin *sql.DB) {
 			}
 			defer rows.Close()
 			rows.Next()
-			return cases.Run(ctx, tx, cases.Set(1, 12))
+			return cases.Run(ctx, tx, cases.Set(1, 14))
 		},
 		Attempts: attempts,
 		Fails:    true,
 	}.Run(t, s.driver, db)
+}
+
+// killedInCommit has a deferred trigger end the connection. Its own error says that the COMMIT has failed.
+func (s server) killedInCommit(t *testing.T, admin *sql.DB) {
+	cases.Execute(t, admin,
+		"DROP TABLE IF EXISTS fatal",
+		"CREATE TABLE fatal (n INT)",
+		`CREATE OR REPLACE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
+			'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); RETURN NULL; END'`,
+		"CREATE CONSTRAINT TRIGGER die AFTER INSERT ON fatal DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION die()")
+	cases.ErrorCase{
+		Name: "connection killed in COMMIT",
+		F: func(ctx context.Context, tx *sql.Tx, _ int) error {
+			return cases.Run(ctx, tx, "INSERT INTO fatal VALUES (1)")
+		},
+		Attempts: 1,
+		Fails:    true,
+		Unknown:  true,
+	}.Run(t, s.driver, s.open(t))
+
+	var rows int
+	require.NoError(t, admin.QueryRow("SELECT count(*) FROM fatal").Scan(&rows))
+	require.Zero(t, rows)
 }
 
 // full takes all connections of the server, and gives them back after the first attempt.
@@ -204,7 +318,7 @@ func (s server) full(t *testing.T) {
 	}
 	cases.ErrorCase{
 		Name:    "full server, at BEGIN",
-		F:       func(ctx context.Context, tx *sql.Tx, _ int) error { return cases.Run(ctx, tx, cases.Set(1, 13)) },
+		F:       func(ctx context.Context, tx *sql.Tx, _ int) error { return cases.Run(ctx, tx, cases.Set(1, 15)) },
 		Between: release,
 	}.Run(t, s.driver, s.open(t))
 }

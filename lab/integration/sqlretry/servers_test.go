@@ -172,6 +172,7 @@ func (s server) test(t *testing.T) {
 	t.Run("swallow", func(t *testing.T) { testSwallows(t, s) })
 	t.Run("transfers", func(t *testing.T) { cases.Transfers(t, s.open, nil) })
 	t.Run("transfers, connections killed", func(t *testing.T) { cases.Transfers(t, s.open, s.killer(t)) })
+	t.Run("hostile, connections killed", func(t *testing.T) { cases.Hostile(t, s.open, true, s.killer(t)) })
 }
 
 func postgres(config *pgx.ConnConfig) server {
@@ -190,7 +191,11 @@ func pgxServer(config *pgx.ConnConfig) server {
 	s.driver = "jackc/pgx"
 	s.heeds = true
 	s.begin = "begin"
-	s.open = func(t *testing.T) *sql.DB { return openDB(t, config) }
+	s.open = func(t *testing.T) *sql.DB {
+		db := stdlib.OpenDB(*config)
+		t.Cleanup(func() { require.NoError(t, db.Close()) })
+		return db
+	}
 	s.via = func(t *testing.T, address string) *sql.DB {
 		proxied, err := pgx.ParseConfig("postgres://test@" + address + "/postgres?sslmode=disable")
 		require.NoError(t, err)
@@ -231,17 +236,7 @@ func mysqlServer(m *mariaDB) server {
 		kill:     "KILL %d",
 		all:      "SELECT id FROM information_schema.processlist WHERE user = 'root'",
 		open:     func(t *testing.T) *sql.DB { return m.open(t, "unix", m.socket(), "test") },
-		via: func(t *testing.T, address string) *sql.DB {
-			config := mysql.NewConfig()
-			config.User = "root"
-			config.Net = "tcp"
-			config.Addr = address
-			config.DBName = "test"
-			config.Logger = &mysql.NopLogger{}
-			connector, err := mysql.NewConnector(config)
-			require.NoError(t, err)
-			return sql.OpenDB(connector)
-		},
+		via:      func(t *testing.T, address string) *sql.DB { return m.open(t, "tcp", address, "test") },
 	}
 }
 

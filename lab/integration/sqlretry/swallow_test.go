@@ -13,6 +13,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,13 +27,15 @@ import (
 var strict = flag.Bool("strict", false, "TestServers requires the times that it logs for a proxy that swallows")
 
 // A proxy forwards connections to a server until a client's packet has a word. From then on it swallows everything,
-// in both directions and on new connections too, until it lets go.
+// in both directions and on new connections too, until it lets go. Or it ends one connection instead of the answer to a
+// word.
 type proxy struct {
 	listener        net.Listener
 	network, target string
 
 	mu         sync.Mutex
 	word       []byte        // empty means none
+	cutWord    []byte        // the same
 	swallowing chan struct{} // closed when it lets go; nil while it forwards
 	conns      map[net.Conn]bool
 }
@@ -69,6 +72,24 @@ func (p *proxy) swallow(word string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.word = []byte(word)
+}
+
+// cut makes p end the connection of the next packet that has the word, once the server has answered.
+func (p *proxy) cut(word string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cutWord = []byte(word)
+}
+
+// cuts reports whether a client's packet has the word to cut.
+func (p *proxy) cuts(packet []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found := len(p.cutWord) > 0 && bytes.Contains(bytes.ToLower(packet), p.cutWord)
+	if found {
+		p.cutWord = nil
+	}
+	return found
 }
 
 // release ends the swallowing. What was swallowed is delivered, or the connections are closed.
@@ -111,8 +132,9 @@ func (p *proxy) serve(client net.Conn) {
 	p.add(server)
 
 	var both sync.WaitGroup
-	both.Go(func() { p.copy(server, client, true) })
-	both.Go(func() { p.copy(client, server, false) })
+	var cut atomic.Bool // instead of the next answer
+	both.Go(func() { p.copy(server, client, true, &cut) })
+	both.Go(func() { p.copy(client, server, false, &cut) })
 	both.Wait()
 }
 
@@ -130,12 +152,17 @@ func (p *proxy) close(conn net.Conn) {
 }
 
 // copy copies until one side has ended, and ends the other.
-func (p *proxy) copy(to io.WriteCloser, from io.Reader, fromClient bool) {
+func (p *proxy) copy(to io.WriteCloser, from io.Reader, fromClient bool, cut *atomic.Bool) {
 	defer to.Close()
 	packet := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(packet)
 		p.pass(packet[:n], fromClient)
+		if fromClient && p.cuts(packet[:n]) {
+			cut.Store(true)
+		} else if !fromClient && cut.Load() {
+			return
+		}
 		if _, writeErr := to.Write(packet[:n]); err != nil || writeErr != nil {
 			return
 		}

@@ -24,11 +24,12 @@ type ErrorCase struct {
 	// F is called with the number of the attempt, which counts from 1.
 	F func(ctx context.Context, tx *sql.Tx, attempt int) error
 
-	Between  func() // is called after each attempt that is repeated; nil means nothing
+	Says     func(err error) bool // whether it is the error that the database should say first; nil means any
+	Between  func()               // is called after each attempt that is repeated; nil means nothing
 	Tx       *sql.TxOptions
 	Attempts int // zero means two or more
 	Fails    bool
-	Unknown  bool // it fails, and nobody knows whether it took effect
+	Unknown  bool // it fails, and nobody knows whether it took effect; then no Options.Retryable has it repeated
 }
 
 // Run runs the case, and logs a line of the table: driver, what was done, what the database said, attempts, result.
@@ -52,6 +53,9 @@ func (c ErrorCase) Run(t *testing.T, driver string, db *sql.DB) {
 		},
 		Done: func(_ context.Context, n int, _ error) { attempts = n },
 	}
+	if c.Unknown {
+		o.Retryable = func(error) bool { return true }
+	}
 	calls := 0
 	err := sqlretry.Do(t.Context(), db, o, func(ctx context.Context, tx *sql.Tx) error {
 		calls++
@@ -71,6 +75,9 @@ func (c ErrorCase) Run(t *testing.T, driver string, db *sql.DB) {
 	t.Logf("| %s | %s | %.100v | %d | %s |", driver, c.Name, said, attempts, result)
 	require.Equal(t, c.Fails, err != nil, "%v", err)
 	require.Equal(t, c.Unknown, errors.Is(err, sqlretry.ErrOutcomeUnknown), "%v", err)
+	if c.Says != nil {
+		require.True(t, c.Says(said), "%v", said)
+	}
 	if c.Attempts > 0 {
 		require.Equal(t, c.Attempts, attempts)
 	} else {
@@ -78,20 +85,32 @@ func (c ErrorCase) Run(t *testing.T, driver string, db *sql.DB) {
 	}
 }
 
-// Pairs runs two transactions at once, each of which waits for the other after its first half. One of them, at
+// A PairCase is two transactions at once, each of which waits for the other after its first half. One of them, at
 // least, is repeated.
-func Pairs(t *testing.T, driver, name string, db *sql.DB, o sqlretry.Options, first, second func(ctx context.Context, tx *sql.Tx, i int) error) {
+type PairCase struct {
+	Name string
+
+	// First and Second are called with the index of the transaction, 0 or 1.
+	First, Second func(ctx context.Context, tx *sql.Tx, i int) error
+
+	Says string // a part of each error that a transaction is repeated for
+	Tx   *sql.TxOptions
+}
+
+// Run runs the case, and logs its line of the table.
+func (c PairCase) Run(t *testing.T, driver string, db *sql.DB) {
 	t.Helper()
 	var mu sync.Mutex
-	var said error
-	retries := 0
-	o.MaxRetries = math.MaxInt
-	o.Policy = ShortWaits
-	o.Notify = func(_ context.Context, _ int, err error, _ time.Duration) {
-		mu.Lock()
-		defer mu.Unlock()
-		retries++
-		said = err
+	var said []error
+	o := sqlretry.Options{
+		Tx:         c.Tx,
+		MaxRetries: math.MaxInt,
+		Policy:     ShortWaits,
+		Notify: func(_ context.Context, _ int, err error, _ time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, err)
+		},
 	}
 	both := Meet()
 	var errs [2]error
@@ -99,19 +118,22 @@ func Pairs(t *testing.T, driver, name string, db *sql.DB, o sqlretry.Options, fi
 	for i := range errs {
 		group.Go(func() {
 			errs[i] = sqlretry.Do(t.Context(), db, o, func(ctx context.Context, tx *sql.Tx) error {
-				err := first(ctx, tx, i)
+				err := c.First(ctx, tx, i)
 				both(i)
 				if err != nil {
 					return err
 				}
-				return second(ctx, tx, i)
+				return c.Second(ctx, tx, i)
 			})
 		})
 	}
 	group.Wait()
-	t.Logf("| %s | %s | %.100v | %d | %s |", driver, name, said, 1+retries, "repeated, done")
 	require.NoError(t, errors.Join(errs[:]...))
-	require.Positive(t, retries)
+	require.NotEmpty(t, said)
+	t.Logf("| %s | %s | %.100v | %d | %s |", driver, c.Name, said[0], 1+len(said), "repeated, done")
+	for _, err := range said {
+		require.ErrorContains(t, err, c.Says)
+	}
 }
 
 // Set returns the statement that changes a row.

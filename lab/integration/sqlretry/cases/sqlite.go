@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -17,7 +18,20 @@ type SQLite struct {
 	Name    string
 	Driver  driver.Driver
 	Options string // of its DSN
+	Code    func(err error) int
 }
+
+// says returns a function that reports whether an error has a code of SQLite.
+func (d SQLite) says(code int) func(error) bool {
+	return func(err error) bool { return d.Code(err) == code }
+}
+
+// The codes of https://www.sqlite.org/rescode.html that ask for a repetition.
+const (
+	busy         = 5
+	locked       = 6
+	busySnapshot = 517
+)
 
 // A file is a database file, opened by one driver.
 type file struct {
@@ -58,12 +72,13 @@ type dsnConnector struct {
 func (c dsnConnector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
 func (c dsnConnector) Driver() driver.Driver                        { return c.driver }
 
-// Test provokes SQLite's errors, and runs transfers.
+// Test provokes SQLite's errors, and runs transfers and hostile writers.
 func (d SQLite) Test(t *testing.T) {
 	t.Run("errors", d.errors)
 	for _, journal := range []string{"delete", "wal"} {
 		t.Run("transfers, "+journal, func(t *testing.T) { d.transfers(t, journal, 0) })
 		t.Run("transfers, connections lost, "+journal, func(t *testing.T) { d.transfers(t, journal, 1.0/100) })
+		t.Run("hostile, "+journal, func(t *testing.T) { d.hostile(t, journal) })
 	}
 }
 
@@ -84,6 +99,22 @@ func (d SQLite) transfers(t *testing.T, journal string, rate float64) {
 	Transfers(t, open, disturb)
 }
 
+// hostile runs Hostile on a file that is also locked by somebody who does nothing with it.
+func (d SQLite) hostile(t *testing.T, journal string) {
+	f := d.newFile(t, journal)
+	locker := f.open(t, "&_txlock=exclusive")
+	open := func(t *testing.T) *sql.DB {
+		t.Helper()
+		return f.open(t, "&_txlock="+pick("deferred", "immediate"))
+	}
+	Hostile(t, open, false, func() {
+		if tx, err := locker.Begin(); err == nil {
+			time.Sleep(pick(0, time.Millisecond, 5*time.Millisecond))
+			tx.Rollback()
+		}
+	})
+}
+
 // errors provokes SQLite's errors.
 func (d SQLite) errors(t *testing.T) {
 	f := d.newFile(t, "delete")
@@ -95,18 +126,19 @@ func (d SQLite) errors(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, Run(t.Context(), holder, Set(1, 2)))
 	write := func(ctx context.Context, tx *sql.Tx, _ int) error { return Run(ctx, tx, Set(2, 3)) }
-	ErrorCase{Name: "BUSY", F: write, Between: func() { holder.Rollback() }, Attempts: 2}.Run(t, d.Name, db)
+	ErrorCase{Name: "BUSY", F: write, Says: d.says(busy), Between: func() { holder.Rollback() }, Attempts: 2}.Run(t, d.Name, db)
 
 	holder, err = other.Begin()
 	require.NoError(t, err)
 	require.NoError(t, Run(t.Context(), holder, Set(1, 2)))
-	ErrorCase{Name: "BUSY at BEGIN", F: write, Between: func() { holder.Rollback() }, Attempts: 2}.
+	ErrorCase{Name: "BUSY at BEGIN", F: write, Says: d.says(busy), Between: func() { holder.Rollback() }, Attempts: 2}.
 		Run(t, d.Name, f.open(t, "&_txlock=immediate"))
 
 	reader, err := other.Begin()
 	require.NoError(t, err)
 	require.NoError(t, reader.QueryRow("SELECT n FROM pair").Scan(new(int)))
-	ErrorCase{Name: "BUSY at COMMIT", F: write, Between: func() { reader.Rollback() }, Attempts: 2}.Run(t, d.Name, db)
+	ErrorCase{Name: "BUSY at COMMIT", F: write, Says: d.says(busy), Between: func() { reader.Rollback() }, Attempts: 2}.
+		Run(t, d.Name, db)
 
 	d.busySnapshot(t)
 	d.lockedTable(t, db)
@@ -137,6 +169,7 @@ func (d SQLite) busySnapshot(t *testing.T) {
 			}
 			return Run(ctx, tx, Set(1, 5))
 		},
+		Says:     d.says(busySnapshot),
 		Attempts: 2,
 	}.Run(t, d.Name, f.open(t, "&_txlock=deferred"))
 }
@@ -157,6 +190,7 @@ func (d SQLite) lockedTable(t *testing.T, db *sql.DB) {
 			}
 			return Run(ctx, tx, "DROP TABLE read")
 		},
+		Says:     d.says(locked),
 		Attempts: 2,
 	}.Run(t, d.Name, db)
 }

@@ -3,8 +3,10 @@
 package ncruces_test
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/driver"
 
 	"example.com/backoff/lab/integration/sqlretry/cases"
@@ -15,5 +17,10 @@ func TestSQLite(t *testing.T) {
 		Name:    "ncruces/go-sqlite3",
 		Driver:  &driver.SQLite{},
 		Options: "_pragma=busy_timeout(0)&_pragma=synchronous(off)&_pragma=foreign_keys(on)",
+		Code: func(err error) int {
+			var code sqlite3.ExtendedErrorCode
+			errors.As(err, &code)
+			return int(code)
+		},
 	}.Test(t)
 }
