@@ -1,6 +1,7 @@
 // Package compat compares this library with github.com/cenkalti/backoff v4, which it replaces: whole
 // loops, tickers and intervals, under settings drawn at random. The script run, beside these tests,
-// runs the tests of projects that depend on v4.
+// runs the tests of projects that depend on v4. TestPeers and TestGRPCMiddleware ask the clients what the
+// tests of other libraries ask.
 package compat_test
 
 import (

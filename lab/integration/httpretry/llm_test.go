@@ -344,22 +344,8 @@ func TestLLMStall(t *testing.T) {
 	})
 }
 
-// A slow answer is waited for, and billed once.
-func TestLLMSlow(t *testing.T) {
-	eachLLM(t, func(t *testing.T, model llm, major int) {
-		for _, transport := range []*httpretry.Transport{new(httpretry.Transport), patient()} {
-			a := &api{thinks: 9 * time.Minute}
-			serve(t, major, a, transport, func(t *testing.T, client *http.Client) {
-				answer, err := model.ask(t.Context(), client, "question")
-				require.NoError(t, err)
-				require.Equal(t, "answer", answer)
-				require.Equal(t, 1, a.billed)
-			})
-		}
-	})
-}
-
-// After which failures the question is sent again, whole, until it is answered.
+// After which failures the question is sent again, whole, until it is answered. An answer that takes nine minutes is
+// waited for, and billed once.
 func TestLLMFailures(t *testing.T) {
 	eachLLM(t, func(t *testing.T, model llm, major int) {
 		for _, test := range []struct {

@@ -41,7 +41,7 @@ func Transfers(t *testing.T, open func(t *testing.T) *sql.DB, disturb func()) {
 	}
 }
 
-// A round is one run of Transfers, and what came of it.
+// A round is one run of Transfers or Hostile, and what came of it.
 type round struct {
 	check   *sql.DB
 	db      *sql.DB
@@ -98,33 +98,33 @@ func (r *round) run(t *testing.T, count int, disturb func()) {
 	close(stop)
 	disturber.Wait()
 
-	var sum, rows int64
-	require.NoError(t, again(func() error { return r.check.QueryRow("SELECT sum(balance) FROM account").Scan(&sum) }))
-	require.NoError(t, again(func() error { return r.check.QueryRow("SELECT count(*) FROM transfer").Scan(&rows) }))
 	t.Logf("%d transfers: %d done, %d with an unknown outcome, of which %d took effect; %d failed; %d retries",
 		count, r.done.Load(), r.unknown.Load(), r.took.Load(), r.failed.Load(), r.retries.Load())
-	require.EqualValues(t, accounts*opening, sum)
-	require.Equal(t, r.done.Load()+r.took.Load(), rows)
+	require.Equal(t, r.done.Load()+r.took.Load(), r.rows(t))
 	require.Zero(t, r.failed.Load()+r.wrong.Load())
 	if disturb == nil {
 		require.Zero(t, r.unknown.Load())
 	}
 }
 
+// rows returns how many transfers were made. It requires that each has moved its money.
+func (r *round) rows(t *testing.T) (rows int64) {
+	t.Helper()
+	var sum int64
+	require.NoError(t, again(func() error { return r.check.QueryRow("SELECT sum(balance) FROM account").Scan(&sum) }))
+	require.NoError(t, again(func() error { return r.check.QueryRow("SELECT count(*) FROM transfer").Scan(&rows) }))
+	require.EqualValues(t, accounts*opening, sum)
+	return rows
+}
+
 // transfer moves 1 from one account to another.
 func (r *round) transfer(t *testing.T, id int64) {
-	from := rand.IntN(accounts)
-	to := (from + 1 + rand.IntN(accounts-1)) % accounts
+	from, to := someAccounts()
 	err := sqlretry.Do(t.Context(), r.db, r.options, func(ctx context.Context, tx *sql.Tx) error {
 		return move1(ctx, tx, id, from, to)
 	})
 
-	found := int64(0)
-	if err := again(func() error {
-		return r.check.QueryRow(fmt.Sprintf("SELECT count(*) FROM transfer WHERE id = %d", id)).Scan(&found)
-	}); err != nil {
-		t.Error(err)
-	}
+	found := r.found(t, id)
 	switch {
 	case err == nil:
 		r.done.Add(1)
@@ -137,6 +137,23 @@ func (r *round) transfer(t *testing.T, id int64) {
 		r.failed.Add(1)
 		r.wrong.Add(found)
 	}
+}
+
+// found returns one if a transfer was made, and else zero.
+func (r *round) found(t *testing.T, id int64) (n int64) {
+	err := again(func() error {
+		return r.check.QueryRow(fmt.Sprintf("SELECT count(*) FROM transfer WHERE id = %d", id)).Scan(&n)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return n
+}
+
+// someAccounts returns two of the accounts.
+func someAccounts() (from, to int) {
+	from = rand.IntN(accounts)
+	return from, (from + 1 + rand.IntN(accounts-1)) % accounts
 }
 
 func move1(ctx context.Context, tx *sql.Tx, id int64, from, to int) error {
