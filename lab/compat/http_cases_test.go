@@ -7,7 +7,6 @@ import (
 	"log"
 	"maps"
 	"math"
-	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -21,6 +20,7 @@ import (
 
 	"example.com/backoff"
 	"example.com/backoff/httpretry"
+	"example.com/backoff/lab/integration/pipes"
 )
 
 // Why httpretry does something else than a peer.
@@ -297,12 +297,12 @@ func (c httpCase) run(t *testing.T) {
 // start makes the client that the case asks for, and its server in memory.
 func (c httpCase) start(t *testing.T) *httpOutcome {
 	o := new(httpOutcome)
-	listener := pipes{make(chan net.Conn), make(chan struct{})}
+	listener := pipes.Listen()
 	server := &http.Server{Handler: c.handler(o), ErrorLog: log.New(io.Discard, "", 0)}
 	go server.Serve(listener)
 	t.Cleanup(func() { server.Close() })
 
-	o.base = &http.Transport{DialContext: listener.dial, DisableKeepAlives: true}
+	o.base = &http.Transport{DialContext: listener.Dial, DisableKeepAlives: true}
 	o.transport = &httpretry.Transport{
 		Base:       o.base,
 		MaxRetries: math.MaxInt,
@@ -344,37 +344,5 @@ func (c httpCase) handler(o *httpOutcome) http.HandlerFunc {
 		}
 		w.WriteHeader(status)
 		io.WriteString(w, "answer "+strconv.Itoa(number))
-	}
-}
-
-// pipes is a listener whose connections are pipes in memory, which a synctest bubble can wait for.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (p pipes) Accept() (net.Conn, error) {
-	select {
-	case conn := <-p.conns:
-		return conn, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p pipes) Close() error {
-	close(p.closed)
-	return nil
-}
-
-func (p pipes) Addr() net.Addr { return new(net.UnixAddr) }
-
-func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case p.conns <- server:
-		return client, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
 	}
 }

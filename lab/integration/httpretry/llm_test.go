@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -23,6 +22,7 @@ import (
 
 	"example.com/backoff"
 	"example.com/backoff/httpretry"
+	"example.com/backoff/lab/integration/pipes"
 )
 
 // An llm is the Go client of a language model's API, with its own retries turned off. Both functions return the
@@ -196,51 +196,17 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request, part string) {
 	}
 }
 
-// A memory is a listener whose connections are pipes in memory.
-type memory struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func newMemory() memory { return memory{make(chan net.Conn), make(chan struct{})} }
-
-func (m memory) Accept() (net.Conn, error) {
-	select {
-	case conn := <-m.conns:
-		return conn, nil
-	case <-m.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (m memory) Close() error {
-	close(m.closed)
-	return nil
-}
-
-func (m memory) Addr() net.Addr { return new(net.UnixAddr) }
-
-func (m memory) dial(context.Context, string, string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case m.conns <- server:
-		return client, nil
-	case <-m.closed:
-		return nil, net.ErrClosed
-	}
-}
-
 // serve calls f in simulated time, with a client of the API over HTTP/1 or HTTP/2.
 func serve(t *testing.T, major int, a *api, transport *httpretry.Transport, f func(t *testing.T, client *http.Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		protocols := new(http.Protocols)
 		protocols.SetHTTP1(major == 1)
 		protocols.SetUnencryptedHTTP2(major == 2)
-		listener := newMemory()
+		listener := pipes.Listen()
 		server := &http.Server{Handler: a, Protocols: protocols}
 		go server.Serve(listener)
 
-		transport.Base = &http.Transport{DialContext: listener.dial, Protocols: protocols}
+		transport.Base = &http.Transport{DialContext: listener.Dial, Protocols: protocols}
 		client := &http.Client{Transport: transport}
 		f(t, client)
 
