@@ -32,6 +32,7 @@ type attempt struct {
 	cancel   context.CancelFunc // ends the request's context
 
 	silence   silence
+	asked     atomic.Bool // net/http for a connection
 	dialed    atomic.Bool // to the server or its proxy
 	connected atomic.Bool // so bytes of the request may have been sent
 	wrote     atomic.Bool // the whole request
@@ -67,6 +68,7 @@ func newAttempt(c *call, body io.ReadCloser) *attempt {
 // trace learns from net/http how far the attempt has come.
 func (a *attempt) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
+		GetConn: func(string) { a.asked.Store(true) },
 		ConnectDone: func(_, _ string, err error) {
 			if err == nil {
 				a.dialed.Store(true)
@@ -123,7 +125,10 @@ func (a *attempt) notSent(err error) bool {
 		return false
 	}
 	_, late := err.(*timeoutError)
-	noTunnel := a.dialed.Load() && !late // its proxy did not connect to the server, or their handshake failed
+
+	// Its proxy did not connect to the server, or their handshake failed. If another Base than net/http has dialed, nobody
+	// tells what it has sent.
+	noTunnel := a.asked.Load() && a.dialed.Load() && !late
 	return noTunnel || dialFailed(err)
 }
 

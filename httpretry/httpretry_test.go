@@ -339,9 +339,14 @@ func TestNotSent(t *testing.T) {
 		{"read", fails(&net.OpError{Op: "read", Err: io.EOF}), "http://localhost", 1},
 		{"after a connection", func(req *http.Request) (*http.Response, error) {
 			trace := httptrace.ContextClientTrace(req.Context())
+			trace.GetConn("localhost:80")
 			trace.ConnectDone("tcp", "localhost", nil)
 			trace.GotConn(httptrace.GotConnInfo{})
 			return nil, errDial // of the request's body, say
+		}, "http://localhost", 1},
+		{"by a Base that dials itself", func(req *http.Request) (*http.Response, error) {
+			httptrace.ContextClientTrace(req.Context()).ConnectDone("tcp", "localhost", nil) // as net.Dialer does
+			return nil, errors.New("no answer")
 		}, "http://localhost", 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {

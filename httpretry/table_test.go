@@ -195,7 +195,9 @@ func (c *cell) roundTrip(t *testing.T, base http.RoundTripper, req *http.Request
 	}
 	switch c.outcome {
 	case "tunnel":
-		httptrace.ContextClientTrace(req.Context()).ConnectDone("tcp", "proxy", nil)
+		trace := httptrace.ContextClientTrace(req.Context())
+		trace.GetConn("localhost:443")
+		trace.ConnectDone("tcp", "proxy", nil)
 		return fail("Service Unavailable")
 	case "proxy403":
 		return fail("Forbidden")
