@@ -113,10 +113,10 @@ func TestNoCallAfterCancel(t *testing.T) {
 		for _, where := range []string{"operation", "notify", "policy"} {
 			t.Run(fmt.Sprint(where, " ", wait), func(t *testing.T) {
 				for range 200 {
-					ctx, cancel := context.WithCancel(context.Background())
+					ctx, cancel := context.WithCancelCause(context.Background())
 					end := func(here string) {
 						if here == where {
-							cancel()
+							cancel(errCause)
 						}
 					}
 					b := backoff.WithContext(asking(func() time.Duration { end("policy"); return wait }), ctx)
@@ -125,6 +125,7 @@ func TestNoCallAfterCancel(t *testing.T) {
 					err := backoff.RetryNotify(operation, b, func(error, time.Duration) { notified++; end("notify") })
 					require.Equal(t, 1, calls)
 					require.ErrorIs(t, err, context.Canceled)
+					require.ErrorIs(t, err, errCause)
 					require.ErrorIs(t, err, errFailed)
 					if where == "notify" {
 						require.Equal(t, 1, notified)

@@ -198,13 +198,14 @@ func TestRetrierNoTimeLimit(t *testing.T) {
 	}
 }
 
-// A policy that ends the context: nothing is paid, and Notify is not called.
+// A policy that ends the context: nothing is paid, Notify is not called, and there is no further attempt.
 func TestRetrierPolicyCancels(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &backoff.Retrier{
 		Policy: func() backoff.BackOff { return asking(func() time.Duration { cancel(); return 0 }) },
 		Budget: new(backoff.Budget),
 		Notify: func(context.Context, int, error, time.Duration) { t.Error("Notify was called") },
+		Done:   func(_ context.Context, attempts int, _ error) { require.Equal(t, 1, attempts) },
 	}
 	err := r.Do(ctx, returning(errFailed))
 	require.ErrorIs(t, err, context.Canceled)
@@ -774,6 +775,8 @@ func TestRetrierLongWait(t *testing.T) {
 		"asked for":                     {time.Minute, time.Second, time.Hour, true},
 		"hardly more than is asked for": {time.Minute, time.Hour + time.Minute - 1, time.Hour, true},
 		"more than is asked for":        {time.Minute, time.Hour + time.Minute, time.Hour, false},
+		"less than nothing asked for":   {time.Minute, time.Second, -time.Hour, true},
+		"shortest timeout":              {1, time.Second, 0, false},
 		"no timeout":                    {-1, time.Hour, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -787,7 +790,8 @@ func TestRetrierLongWait(t *testing.T) {
 				var call sync.WaitGroup
 				begin := time.Now()
 				call.Go(func() {
-					require.NoError(t, r.Do(t.Context(), returning(backoff.RetryAfter(errFailed, test.asked), nil)))
+					asks := &backoff.RetryAfterError{Err: errFailed, Duration: test.asked}
+					require.NoError(t, r.Do(t.Context(), returning(asks, nil)))
 				})
 				synctest.Wait()
 				require.Equal(t, test.held, r.Slots.InUse() == 1)

@@ -235,6 +235,17 @@ func TestSlotsLeave(t *testing.T) {
 	})
 }
 
+// A call whose context panics while it waits leaves the line, too.
+func TestSlotsLeavePanic(t *testing.T) {
+	ctx := context.Background()
+	slots := backoff.NewSlots(1)
+	require.NoError(t, slots.Acquire(ctx, time.Second))
+	panics := strange{ctx, func() <-chan struct{} { panic("boom") }, ctx.Err, ctx.Deadline}
+	require.PanicsWithValue(t, "boom", func() { _ = slots.Acquire(panics, time.Second) })
+	require.Zero(t, slots.Waiting())
+	require.Equal(t, 1, slots.InUse())
+}
+
 // endsUnseen is a context that ends after its error was asked for once, and has no channel to say so.
 type endsUnseen struct {
 	context.Context
