@@ -152,7 +152,8 @@ func TestRetryAfter(t *testing.T) {
 	require.NoError(t, backoff.RetryAfter(nil, time.Second))
 	require.EqualError(t, backoff.RetryAfter(errFailed, 1), "failed (retry after 1ns)")
 	for _, d := range []time.Duration{0, -1} {
-		require.EqualError(t, backoff.RetryAfter(errFailed, d), "failed", "no wait is asked for")
+		require.Same(t, errFailed, backoff.RetryAfter(errFailed, d), "no wait is asked for")
+		require.EqualError(t, &backoff.RetryAfterError{Err: errFailed, Duration: d}, "failed")
 	}
 
 	bare := &backoff.RetryAfterError{Duration: time.Second}
@@ -221,7 +222,9 @@ func TestContextErrorText(t *testing.T) {
 		{cancelled(), errors.Join(errFailed, io.EOF), "context canceled: shutting down: failed; EOF"},
 		{cancelled(), context.Canceled, "context canceled: shutting down"},
 		{cancelled(), errCause, "context canceled: shutting down"},
+		{cancelled(), errors.New("context canceled"), "context canceled: shutting down"},
 		{cancelled(), errors.New("shut"), "context canceled: shutting down: shut"},
+		{cancelled(), errors.New("down"), "context canceled: shutting down: down"},
 		{cancelled(), errors.New("get: too bad"), "context canceled: shutting down: get: too bad"},
 		{plain, errFailed, "context canceled: failed"},
 		{plain, errors.New("context canceled by the server"), "context canceled: context canceled by the server"},
@@ -256,21 +259,38 @@ func TestContextErrorNested(t *testing.T) {
 	require.EqualError(t, unpaid(middle, nil), "retry budget exhausted: failed")
 }
 
-// To look through nested loops whose contexts end with the error that the loop below has returned costs
-// no more for each of them.
+// To look through nested loops that get the error of the loop below twice, from two attempts or from one and the
+// cause of the context, costs no more for each of them.
 func TestContextErrorDepth(t *testing.T) {
-	visits := 0
-	err := error(&visitor{errFailed, &visits})
-	for range 18 {
-		inner := err
-		err = backoff.Retry(func() error { return inner }, backoff.WithContext(&backoff.ZeroBackOff{}, cancelledFor(inner)))
+	for name, outcomes := range map[string]func(below error) (first, second, cause error){
+		"both attempts":            func(below error) (first, second, cause error) { return below, below, errCause },
+		"first attempt and cause":  func(below error) (first, second, cause error) { return below, errFailed, below },
+		"second attempt and cause": func(below error) (first, second, cause error) { return errFailed, below, below },
+	} {
+		t.Run(name, func(t *testing.T) {
+			visits := 0
+			err := error(&visitor{errFailed, &visits})
+			for range 18 {
+				first, second, cause := outcomes(err)
+				ctx, cancel := context.WithCancelCause(context.Background())
+				calls := 0
+				err = backoff.Retry(func() error {
+					calls++
+					if calls == 1 {
+						return first
+					}
+					cancel(cause)
+					return second
+				}, backoff.WithContext(&backoff.ZeroBackOff{}, ctx))
+			}
+			visits = 0
+			require.NotErrorIs(t, err, io.EOF)
+			require.ErrorIs(t, err, errFailed)
+			require.ErrorIs(t, err, context.Canceled)
+			require.LessOrEqual(t, visits, 20)
+			require.False(t, errors.As(err, new(*code)))
+		})
 	}
-	visits = 0
-	require.NotErrorIs(t, err, io.EOF)
-	require.ErrorIs(t, err, errFailed)
-	require.ErrorIs(t, err, context.Canceled)
-	require.LessOrEqual(t, visits, 20)
-	require.False(t, errors.As(err, new(*code)))
 }
 
 // Nested loops on contexts that differ in Err or cause keep both.
