@@ -102,17 +102,34 @@ func TestTickerStop(t *testing.T) {
 // The stop or the context's end comes while the tick is on its way, and a receiver is waiting: all
 // is ready at once, and select alone would choose at random.
 func TestTickerNoTickAfterEnd(t *testing.T) {
-	for name, stops := range map[string]bool{"stop": true, "context": false} {
+	for name, test := range map[string]struct {
+		stops    bool
+		inPolicy bool // and not in the wait that follows
+	}{
+		"stop in the wait":      {true, false},
+		"context in the wait":   {false, false},
+		"stop in the policy":    {true, true},
+		"context in the policy": {false, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			for range 300 {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, end := context.WithCancel(t.Context())
-					timer := new(cancellingTimer)
-					ticker := backoff.NewTickerWithTimer(backoff.WithContext(&backoff.ZeroBackOff{}, ctx), timer)
-					if stops {
+					policy := asking(func() time.Duration {
+						time.Sleep(time.Nanosecond) // meanwhile the receiver comes back
+						if test.inPolicy {
+							end()
+						}
+						return 0
+					})
+					var timer backoff.Timer
+					if !test.inPolicy {
+						timer = &cancellingTimer{cancel: func() { end() }}
+					}
+					ticker := backoff.NewTickerWithTimer(backoff.WithContext(policy, ctx), timer)
+					if test.stops {
 						end = ticker.Stop
 					}
-					timer.cancel = end
 					require.Len(t, receive(ticker), 1)
 				})
 			}
