@@ -35,6 +35,7 @@ func FuzzExponentialBackOff(f *testing.F) {
 	f.Add(least, -inf, -inf, least, least, least, least, least, least, byte(2), byte(3))
 	f.Add(int64(-1), nan, nan, int64(-1), int64(-1), int64(-1), int64(-1), int64(1), most-1, byte(3), byte(2))
 	f.Add(int64(1), 1e-300, 1.0000001, int64(2), int64(1), int64(5), most, least, int64(2), byte(5), byte(4))
+	f.Add(int64(1), 0.5, 1.5, int64(2), int64(0), int64(-1), int64(3<<61), int64(3<<61), int64(0), byte(1), byte(0)) // an elapsed time that overflows
 	f.Add(int64(0), 0.5, 2.0, int64(1e9), int64(60e9), int64(0), int64(1), int64(1e9), int64(5e8), byte(9), byte(1))
 	f.Fuzz(func(t *testing.T, initial int64, factor, multiplier float64, maximum, limit, stop, step1, step2, server int64, mode, jitter byte) {
 		b := &backoff.ExponentialBackOff{

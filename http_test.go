@@ -61,6 +61,7 @@ func TestParseRetryAfterYears(t *testing.T) {
 		"past 50 years":       {date(2026, 1, 1), "Wednesday, 02-Jan-76 00:00:00 GMT", time.Time{}},
 		"last year":           {date(2026, 1, 1), "Wednesday, 01-Jan-25 00:00:00 GMT", time.Time{}},
 		"the coming century":  {date(2099, 12, 31), "Friday, 01-Jan-00 00:00:00 GMT", date(2100, 1, 1)},
+		"300 years from now":  {date(2326, 1, 1), "Friday, 02-Jan-26 00:00:00 GMT", date(2326, 1, 2)},
 		"Go's 69 is in reach": {date(2026, 1, 1), "Tuesday, 01-Jan-69 00:00:00 GMT", date(2069, 1, 1)},
 		"a leap day":          {date(2000, 2, 1), "Tuesday, 29-Feb-00 00:00:00 GMT", date(2000, 2, 29)},
 		"in another zone":     {date(2026, 1, 1).In(time.FixedZone("", -3600)), "Friday, 02-Jan-26 00:00:00 GMT", date(2026, 1, 2)},
