@@ -96,6 +96,10 @@ func TestBatch(t *testing.T) {
 			return nil
 		}
 		require.EqualError(t, uploadAll(t.Context(), make5000()), "1 files failed")
+
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.EqualError(t, uploadAll(ended, make5000()), "5000 files failed")
 	})
 }
 
