@@ -41,8 +41,16 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		return c, fmt.Errorf("-scenario %q is not %s", c.scenario, strings.Join(scenarios, ", "))
 	case shapes[c.shape].plan == nil:
 		return c, fmt.Errorf("-shape %q is not %s", c.shape, shapeNames())
-	case !(min(c.rate, c.load, c.skew, c.guess) > 0), min(c.seeds, c.servers, c.processes, c.grow, c.size) < 1, min(c.after, c.answer) <= 0:
-		return c, errors.New("a number is not above zero")
+	}
+
+	flags.Visit(func(f *flag.Flag) {
+		if err == nil {
+			err = c.check(f)
+		}
+	})
+	switch {
+	case err != nil:
+		return c, err
 	case c.load > 1:
 		return c, errors.New("-load is above 1")
 	case c.timeout <= c.answer:
@@ -51,6 +59,32 @@ func parse(args []string, stderr io.Writer) (config, error) {
 		return c, fmt.Errorf("-only %q is in no name of a way", c.only)
 	}
 	return c, nil
+}
+
+// check reports what is wrong with a flag that is set. The limits are so high that a simulation may take long, and so
+// low that sums do not overflow.
+func (c *config) check(f *flag.Flag) error {
+	if c.scenario != "programs" && f.Name != "scenario" && f.Name != "seeds" {
+		return fmt.Errorf("-%s is not for -scenario %s", f.Name, c.scenario)
+	}
+	value, ok := f.Value.(flag.Getter)
+	if !ok {
+		return nil // it has been looked at in Set
+	}
+
+	sensible := true
+	switch v := value.Get().(type) {
+	case int:
+		sensible = v >= 1 && v <= 1_000_000
+	case float64:
+		sensible = v > 0 && v <= 1_000_000
+	case time.Duration:
+		sensible = v > 0 && v <= 100*time.Hour || v == 0 && f.Name == "deadline"
+	}
+	if !sensible {
+		return fmt.Errorf("-%s %s is not above zero, or too large", f.Name, f.Value)
+	}
+	return nil
 }
 
 func (c *config) flags() *flag.FlagSet {
