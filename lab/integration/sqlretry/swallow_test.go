@@ -85,11 +85,16 @@ func (p *proxy) cut(word string) {
 func (p *proxy) cuts(packet []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	found := len(p.cutWord) > 0 && bytes.Contains(bytes.ToLower(packet), p.cutWord)
+	found := has(packet, p.cutWord)
 	if found {
 		p.cutWord = nil
 	}
 	return found
+}
+
+// has reports whether a packet has a word, which is in lower case. It never has an empty one.
+func has(packet, word []byte) bool {
+	return len(word) > 0 && bytes.Contains(bytes.ToLower(packet), word)
 }
 
 // release ends the swallowing. What was swallowed is delivered, or the connections are closed.
@@ -111,7 +116,7 @@ func (p *proxy) release(deliver bool) {
 // pass waits while p swallows. It looks for the word in a client's packet.
 func (p *proxy) pass(packet []byte, fromClient bool) {
 	p.mu.Lock()
-	if fromClient && p.swallowing == nil && len(p.word) > 0 && bytes.Contains(bytes.ToLower(packet), p.word) {
+	if fromClient && p.swallowing == nil && has(packet, p.word) {
 		p.swallowing = make(chan struct{})
 	}
 	swallowing := p.swallowing
