@@ -59,6 +59,8 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 		return nil, why
 	case resp.StatusCode == http.StatusNotFound:
 		return nil, errNotFound
+	case resp.StatusCode != http.StatusOK:
+		return nil, errors.New(resp.Status)
 	}
 	return io.ReadAll(resp.Body)
 }
