@@ -112,8 +112,8 @@ type Transport struct {
 	// change. It should return a [backoff.Permanent] where another attempt would not help.
 	//
 	// When the request's context ends, RoundTrip of Base must return, and so must a Read of the response's body. Whether
-	// a request was sent, net/http tells by an [httptrace.ClientTrace] (GetConn, ConnectDone, GotConn). From another Base, a failed
-	// dial ([net.OpError] with Op "dial") must mean that it was not.
+	// a request was sent, net/http tells by an [httptrace.ClientTrace] (GetConn, ConnectDone, GotConn). From another Base,
+	// a failed dial ([net.OpError] with Op "dial") must mean that it was not.
 	//
 	// If Base is a Transport too, the attempts multiply. If Base calls an [http.Client], let its CheckRedirect
 	// return [http.ErrUseLastResponse], or redirects are followed within an attempt.
