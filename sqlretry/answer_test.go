@@ -134,6 +134,7 @@ func TestAnswers(t *testing.T) {
 		{stateError("08007"), unknown},
 		{stateError("08006"), lost},
 		{stateError("57P01"), lost},
+		{stateError("57P02"), lost},
 		{stateError("57P03"), lost},
 		{stateError("25P03"), lost},
 		{stateError("57P05"), lost},
@@ -142,8 +143,10 @@ func TestAnswers(t *testing.T) {
 		{stateError("57014"), failed}, // statement cancelled
 		{stateError("23503"), failed}, // a deferred constraint
 		{stateError("25P02"), failed}, // in a failed transaction
+		{stateError("500"), unrecognised},
 		{errors.New("commit unexpectedly resulted in rollback"), kind{asked: true}},
 		{errors.New("pq: could not complete operation in a failed transaction"), kind{asked: true}},
+		{errors.New("pq: Could not complete operation in a failed transaction"), kind{asked: true}},
 
 		// MySQL
 		{mysql(1213, "40001"), conflict},
@@ -161,11 +164,13 @@ func TestAnswers(t *testing.T) {
 		{mysql(1203, "42000"), full},
 		{mysql(1053, "08S01"), lost},
 		{mysql(1927, "70100"), lost},
+		{mysql(3169, "HY000"), lost},
 		{mysql(4031, "HY000"), lost},
 		{mysql(1062, "23000"), failed},
 		{mysql(1317, "70100"), failed},
 		{errInvalidConn, broken},
 		{errors.New("bad connection"), brokenAlone},
+		{fmt.Errorf("wrapped: %w", errInvalidConn), brokenAlone},
 
 		// SQLite
 		{&codeError{5, "database is locked (5) (SQLITE_BUSY)", nil}, conflict},
@@ -188,7 +193,11 @@ func TestAnswers(t *testing.T) {
 		{mssqlError{Number: 41302}, conflict},
 		{mssqlError{Number: 41305}, conflict},
 		{mssqlError{Number: 41325}, conflict},
+		{mssqlError{Number: 40197}, full},
+		{mssqlError{Number: 40501}, full},
 		{mssqlError{Number: 40613}, full},
+		{mssqlError{Number: 49918}, full},
+		{mssqlError{Number: 49919}, full},
 		{mssqlError{Number: 49920}, full},
 		{mssqlError{Number: 2627, Class: 14}, failed},
 		{mssqlError{Number: 596, Class: 21}, unknown}, // the session has been killed
@@ -201,7 +210,18 @@ func TestAnswers(t *testing.T) {
 		{&goOraError{1, "ORA-00001: unique constraint"}, failed},
 		{godrorError(60), conflict},
 		{godrorError(8177), conflict},
+		{&codeError{60, "ORA-00060", nil}, conflict}, // the number alone
+		{godrorError(2050), unknown},
 		{godrorError(2053), unknown},
+		{godrorError(28), lost},
+		{godrorError(1012), lost},
+		{godrorError(1033), lost},
+		{godrorError(1034), lost},
+		{godrorError(1089), lost},
+		{godrorError(3114), lost},
+		{godrorError(3135), lost},
+		{godrorError(12528), lost},
+		{godrorError(12537), lost},
 		{godrorError(1), failed},
 
 		// of every driver
@@ -249,7 +269,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // repeated reports whether a transaction is repeated on a database that fails each time.
-func repeated(t *testing.T, d *database, f func(ctx context.Context, tx *sql.Tx) error) bool {
+func repeated(t *testing.T, d driver.Connector, f func(ctx context.Context, tx *sql.Tx) error) bool {
 	t.Helper()
 	attempts := 0
 	err := sqlretry.Do(context.Background(), open(t, d), sqlretry.Options{
@@ -292,6 +312,11 @@ type spannerDatabase struct{ *database }
 
 func (spannerDatabase) Driver() driver.Driver { return &spannerdriver.Driver{} }
 
+// otherDatabase is a database whose driver has another name.
+type otherDatabase struct{ *database }
+
+func (otherDatabase) Driver() driver.Driver { return struct{ driver.Driver }{} }
+
 func TestSpanner(t *testing.T) {
 	for _, test := range []struct {
 		err     error
@@ -301,6 +326,10 @@ func TestSpanner(t *testing.T) {
 		{spannerError(10), 4, false},
 		{fmt.Errorf("pay: %w", spannerError(10)), 4, false},
 		{spannerError(6), 1, false}, // AlreadyExists
+		{spannerError(1), 1, true},  // Canceled
+		{spannerError(2), 1, true},  // Unknown
+		{spannerError(4), 1, true},  // DeadlineExceeded
+		{spannerError(13), 1, true}, // Internal
 		{spannerError(14), 1, true}, // Unavailable
 		{stateError("40001"), 4, false},
 		{statusWithArgument{io.EOF}, 1, true},
@@ -319,8 +348,12 @@ func TestSpanner(t *testing.T) {
 		require.Equal(t, test.unknown, errors.Is(err, sqlretry.ErrOutcomeUnknown))
 	}
 
+	require.False(t, repeated(t, spannerDatabase{&database{begin: spannerError(14)}}, enter), "Unavailable in BEGIN")
+
 	// A gRPC call of f is no reason where the database is another.
-	require.False(t, repeated(t, new(database), func(context.Context, *sql.Tx) error { return spannerError(10) }))
+	abort := func(context.Context, *sql.Tx) error { return spannerError(10) }
+	require.False(t, repeated(t, new(database), abort))
+	require.False(t, repeated(t, otherDatabase{new(database)}, abort))
 	require.False(t, sqlretry.Retryable(spannerError(10)))
 }
 
@@ -407,6 +440,7 @@ func TestFalsePositives(t *testing.T) {
 		&goOraError{60, "after ORA-00060"},
 		&goOraError{60, "ORA-x"},
 		&codeError{60, "after ORA-00060: deadlock detected", nil},
+		&codeError{60, "60: deadlock detected", nil},
 		errors.New("ORA-00060: deadlock detected"),
 		errors.New("ORA-"),
 

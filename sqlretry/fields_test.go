@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,4 +148,35 @@ func TestFields(t *testing.T) {
 	require.PanicsWithValue(t, "sqlretry: Do called with a nil f", func() {
 		_ = sqlretry.Do(t.Context(), new(sql.DB), sqlretry.Options{}, nil)
 	})
+}
+
+// Without a Policy, the n-th wait is anything up to 10 ms × 2ⁿ⁻¹, or a second.
+func TestDefaultPolicy(t *testing.T) {
+	for name, policy := range map[string]func() backoff.BackOff{
+		"nil":         nil,
+		"returns nil": func() backoff.BackOff { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := open(t, new(database))
+				waits := make([][]time.Duration, 20)
+				for range 200 {
+					err := sqlretry.Do(t.Context(), db, sqlretry.Options{
+						Policy: policy,
+						Notify: func(_ context.Context, attempt int, _ error, wait time.Duration) {
+							waits[attempt-1] = append(waits[attempt-1], wait)
+						},
+					}, func(context.Context, *sql.Tx) error { return stateError("40001") })
+					require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
+				}
+				for i, drawn := range waits {
+					longest := min(10*time.Millisecond<<i, time.Second)
+					require.Len(t, drawn, 200)
+					require.Less(t, slices.Min(drawn), longest/5)
+					require.Greater(t, slices.Max(drawn), longest*4/5)
+					require.LessOrEqual(t, slices.Max(drawn), longest)
+				}
+			})
+		})
+	}
 }

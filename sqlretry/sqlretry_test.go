@@ -195,6 +195,7 @@ func TestRetryable(t *testing.T) {
 		{&codeError{500, "pay", []error{busy}}, true},
 		{&codeError{5, "no such user", []error{io.EOF, locked}}, true},
 		{errors.Join(&codeError{500, "pay", nil}, busy), true},
+		{errors.Join(busy, &codeError{500, "pay", nil}), true},
 		{&codeError{5, "no such user", nil}, false},
 		{&codeError{5, "database is locked", nil}, false}, // without SQLite's code in the text
 		{&codeError{6, "account is locked (6)", nil}, false},
@@ -266,10 +267,13 @@ func TestErrors(t *testing.T) {
 			d := new(database)
 			var calls, retries int
 			err := sqlretry.Do(context.Background(), open(t, d), sqlretry.Options{
-				Tx:        &sql.TxOptions{Isolation: sql.LevelSerializable},
-				Policy:    threeRetries,
-				Retryable: func(err error) bool { return err == errNamed || sqlretry.Retryable(err) },
-				Notify:    func(context.Context, int, error, time.Duration) { retries++ },
+				Tx:     &sql.TxOptions{Isolation: sql.LevelSerializable},
+				Policy: threeRetries,
+				Retryable: func(err error) bool {
+					require.NotErrorIs(t, err, &backoff.PermanentError{}, "asked")
+					return err == errNamed || sqlretry.Retryable(err)
+				},
+				Notify: func(context.Context, int, error, time.Duration) { retries++ },
 			}, func(ctx context.Context, tx *sql.Tx) error {
 				calls++
 				require.NoError(t, enter(ctx, tx))
@@ -368,11 +372,14 @@ func TestUnknownCommit(t *testing.T) {
 	}
 }
 
+var errShutDown = errors.New("shutting down")
+
 // Nor does anybody know it of a Commit during which the context ended.
 func TestCommitContext(t *testing.T) {
 	for _, rollback := range []bool{false, true} {
-		ctx, cancel := context.WithCancel(context.Background())
-		d := &database{during: cancel, commit: context.Canceled, rollback: rollback} // as pgx returns it
+		ctx, cancel := context.WithCancelCause(context.Background())
+		shutDown := func() { cancel(errShutDown) }
+		d := &database{during: shutDown, commit: context.Canceled, rollback: rollback} // as pgx returns it
 		calls := 0
 		err := sqlretry.Do(ctx, open(t, d), sqlretry.Options{
 			Policy:    threeRetries,
@@ -382,6 +389,8 @@ func TestCommitContext(t *testing.T) {
 			return enter(ctx, tx)
 		})
 		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errShutDown)
+		require.ErrorIs(t, err, sqlretry.ErrOutcomeUnknown)
 		require.Equal(t, 1, calls)
 		require.Equal(t, rollback, len(d.committed()) == 0)
 	}
@@ -404,6 +413,8 @@ func TestRollbackTells(t *testing.T) {
 		{"end of another file", io.ErrUnexpectedEOF, nil, 1},
 		{"another service", dial, nil, 1},
 		{"not enough money, and lost", errors.New("not enough money"), closed, 1},
+		{"not enough money, and lost, MySQL", errors.New("not enough money"), errors.New("invalid connection"), 1},
+		{"the same error twice", closed, closed, 1},
 		{"permanent, and lost", backoff.Permanent(io.ErrUnexpectedEOF), closed, 1},
 		{"serialization failure", stateError("40001"), nil, 4},
 	} {
