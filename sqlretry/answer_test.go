@@ -201,6 +201,8 @@ func TestAnswers(t *testing.T) {
 		{mssqlError{Number: 49920}, full},
 		{mssqlError{Number: 2627, Class: 14}, failed},
 		{mssqlError{Number: 596, Class: 21}, unknown}, // the session has been killed
+		{mssqlError{Number: 4711, Class: 20}, unknown},
+		{mssqlError{Number: 4711, Class: 19}, failed},
 
 		// Oracle
 		{&goOraError{60, "ORA-00060: deadlock detected"}, conflict},
@@ -208,6 +210,7 @@ func TestAnswers(t *testing.T) {
 		{&goOraError{3113, "ORA-03113: end-of-file"}, lost},
 		{&goOraError{2054, "ORA-02054: in-doubt"}, unknown},
 		{&goOraError{1, "ORA-00001: unique constraint"}, failed},
+		{&goOraError{61, "ORA-00060: of another number"}, unrecognised},
 		{godrorError(60), conflict},
 		{godrorError(8177), conflict},
 		{&codeError{60, "ORA-00060", nil}, conflict}, // the number alone
@@ -228,7 +231,9 @@ func TestAnswers(t *testing.T) {
 		{driver.ErrBadConn, lost},
 		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, lost},
 		{&net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}, unrecognised},
+		{&net.OpError{Op: "dial", Err: &net.DNSError{IsTemporary: true}}, lost},
 		{closedError(true), lost},
+		{busyError{}, unrecognised},
 		{io.EOF, broken},
 		{io.ErrUnexpectedEOF, broken},
 		{os.ErrDeadlineExceeded, brokenAlone},

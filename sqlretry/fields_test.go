@@ -150,6 +150,22 @@ func TestFields(t *testing.T) {
 	})
 }
 
+func TestMaxRetryAfter(t *testing.T) {
+	for limit, matches := range map[time.Duration]error{0: backoff.ErrRetriesExhausted, time.Hour: nil} {
+		synctest.Test(t, func(t *testing.T) {
+			calls := 0
+			err := sqlretry.Do(t.Context(), open(t, new(database)), sqlretry.Options{MaxRetryAfter: limit}, func(context.Context, *sql.Tx) error {
+				calls++
+				if calls > 1 {
+					return nil
+				}
+				return backoff.RetryAfter(stateError("40001"), time.Hour)
+			})
+			require.ErrorIs(t, err, matches)
+		})
+	}
+}
+
 // Without a Policy, the n-th wait is anything up to 10 ms × 2ⁿ⁻¹, or a second.
 func TestDefaultPolicy(t *testing.T) {
 	for name, policy := range map[string]func() backoff.BackOff{

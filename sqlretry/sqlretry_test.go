@@ -153,6 +153,12 @@ type closedError bool
 func (e closedError) Error() string     { return "conn closed" }
 func (e closedError) SafeToRetry() bool { return bool(e) }
 
+// busyError is an error as pgx has it for a connection whose rows are still read.
+type busyError struct{}
+
+func (busyError) Error() string     { return "conn busy" }
+func (busyError) SafeToRetry() bool { return true }
+
 // codeError is an error as the SQLite driver has them, or an application's, with codes of its own.
 type codeError struct {
 	code int
