@@ -2,13 +2,12 @@ package httpretry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
-	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,35 +21,33 @@ const (
 	discardTime  = 100 * time.Millisecond
 )
 
-// An attempt is a request that is sent once. Its context lives until the response has ended and, over HTTP/2, the
-// request's body is closed, which may be later.
+// maxInformational is how many answers of status 1xx an attempt takes.
+const maxInformational = 1000
+
+// An attempt is a request that is sent once.
 type attempt struct {
 	call     *call
 	number   int
-	request  *http.Request      // as it is sent
-	response *http.Response     // nil if there is none, or none any more
-	cancel   context.CancelFunc // ends the request's context
+	request  *http.Request  // as it is sent
+	response *http.Response // nil if there is none, or none any more
+	silence  silence        // ends it
+	lifetime lifetime       // of its context
 
-	silence   silence
-	asked     atomic.Bool // net/http for a connection
-	dialed    atomic.Bool // to the server or its proxy
-	connected atomic.Bool // so bytes of the request may have been sent
-	wrote     atomic.Bool // the whole request
-
-	mu      sync.Mutex
-	uploads int   // bodies of the request that are not closed: net/http may send it again by itself
-	read    int64 // bytes of the body: most that one of the uploads has read
-	ended   bool  // the response
-	major   int   // version of its protocol
+	asked         atomic.Bool // net/http for a connection
+	connected     atomic.Bool // so bytes of the request may have been sent
+	wrote         atomic.Bool // the whole request
+	informational atomic.Int32
 }
 
 // newAttempt makes the next attempt of c, with this body.
 func newAttempt(c *call, body io.ReadCloser) *attempt {
 	ctx, cancel := context.WithCancel(c.request.Context())
-	a := &attempt{call: c, number: c.attempts, cancel: cancel}
+	a := &attempt{call: c, number: c.attempts}
+	a.lifetime.cancel, a.lifetime.timeout = cancel, c.timeout
 	a.silence.start(c.timeout, cancel)
 
 	a.request = c.request.WithContext(httptrace.WithClientTrace(ctx, a.trace()))
+	a.request.Cancel = nil //lint:ignore SA1019 when an http.Client closes it, the context ends, too
 	a.request.Header = c.request.Header.Clone()
 	if c.request.URL != nil {
 		url := *c.request.URL
@@ -58,33 +55,11 @@ func newAttempt(c *call, body io.ReadCloser) *attempt {
 	}
 	if hasBody(c.request) {
 		a.request.Body = a.upload(body)
-	}
-	if hasBody(c.request) && c.request.GetBody != nil {
-		a.request.GetBody = a.getBody
+		if c.request.GetBody != nil {
+			a.request.GetBody = a.getBody
+		}
 	}
 	return a
-}
-
-// trace learns from net/http how far the attempt has come.
-func (a *attempt) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		GetConn: func(string) { a.asked.Store(true) },
-		ConnectDone: func(_, _ string, err error) {
-			if err == nil {
-				a.dialed.Store(true)
-			}
-		},
-		GotConn: func(httptrace.GotConnInfo) { a.connected.Store(true) },
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err == nil && !a.wrote.Swap(true) { // when net/http sends it again by itself, that is no progress
-				a.silence.restart()
-			}
-		},
-		Got1xxResponse: func(int, textproto.MIMEHeader) error {
-			a.silence.restart()
-			return nil
-		},
-	}
 }
 
 // getBody is called if net/http sends the request again by itself.
@@ -96,10 +71,35 @@ func (a *attempt) getBody() (io.ReadCloser, error) {
 	return a.upload(body), nil
 }
 
+// trace learns from net/http how far the attempt has come. If net/http sends the request again by itself, the second
+// connection and the second end of writing are no progress.
+func (a *attempt) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GetConn: func(string) { a.asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) {
+			if !a.connected.Swap(true) {
+				a.silence.restart()
+			}
+		},
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err == nil && !a.wrote.Swap(true) {
+				a.silence.restart()
+			}
+		},
+		Got1xxResponse: func(int, textproto.MIMEHeader) error {
+			if a.informational.Add(1) > maxInformational { // with this function set, net/http has no limit
+				return errors.New("http: too many informational responses")
+			}
+			a.silence.restart()
+			return nil
+		},
+	}
+}
+
 // send sends the request. If it returns nil, a.response has a body.
 func (a *attempt) send(base http.RoundTripper) error {
 	resp, err := base.RoundTrip(a.request)
-	late := a.silence.end()
+	late := a.silence.stop()
 	if resp != nil && err == nil {
 		a.accept(resp)
 	}
@@ -119,56 +119,37 @@ func (a *attempt) send(base http.RoundTripper) error {
 	return err
 }
 
-// notSent reports whether err says that no byte of the request was sent.
-func (a *attempt) notSent(err error) bool {
-	if a.connected.Load() {
-		return false
-	}
-	_, late := err.(*timeoutError)
-
-	// Its proxy did not connect to the server, or their handshake failed. If another Base than net/http has dialed, nobody
-	// tells what it has sent.
-	noTunnel := a.asked.Load() && a.dialed.Load() && !late
-	return noTunnel || dialFailed(err)
-}
-
 // accept makes resp the response of a.
 func (a *attempt) accept(resp *http.Response) {
 	a.response = resp
-	a.major = resp.ProtoMajor
 	switch {
 	case resp.Body == nil || resp.Body == http.NoBody: // http.Client accepts nil, too
 		resp.Body = http.NoBody
-		a.end() // not every caller closes what is not there
+		a.lifetime.responseEnds(resp.ProtoMajor) // not every caller closes what is not there
 	case resp.StatusCode == http.StatusSwitchingProtocols:
-		a.cancel() // the connection is the caller's
+		a.lifetime.cancel() // the connection is the caller's, and net/http no longer ends it with the context
 	default:
-		resp.Body = &body{ReadCloser: resp.Body, attempt: a}
+		resp.Body = &body{ReadCloser: resp.Body, attempt: a, major: resp.ProtoMajor}
 	}
 }
 
-// end is called when the response has ended. Over HTTP/1 that ends the writing of the request, over HTTP/2 net/http goes
-// on, and the attempt ends when its body is closed.
-func (a *attempt) end() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.major < 2 || a.uploads == 0:
-		a.cancel()
-	case !a.ended && a.call.timeout > 0:
-		time.AfterFunc(a.call.timeout, a.cancel) // the server may not take the rest, and net/http not say that it has stopped
+// notSent reports whether an attempt that ended with err has sent no byte of the request. net/http asks for a
+// connection first, and says if it has got one. Of another Base nothing is known but err.
+func (a *attempt) notSent(err error) bool {
+	if a.asked.Load() {
+		return !a.connected.Load()
 	}
-	a.ended = true
+	return dialFailed(err)
 }
 
 // discard ends a, within discardTime, whatever the response's body does. It reads what is left of the body, so that
 // its connection can be used again.
 func (a *attempt) discard() {
-	defer a.cancel()
-	if a.response == nil {
+	defer a.lifetime.cancel()
+	resp := a.response
+	if resp == nil {
 		return
 	}
-	body := a.response.Body
 	a.response = nil
 
 	// One goroutine reads and then closes: a body that Base has wrapped need not be safe for both at once. (A pooled
@@ -176,8 +157,10 @@ func (a *attempt) discard() {
 	done := make(chan any, 1)
 	go func() {
 		defer func() { done <- recover() }()
-		io.CopyN(io.Discard, body, discardBytes)
-		body.Close()
+		if resp.StatusCode != http.StatusSwitchingProtocols { // that has no end
+			io.CopyN(io.Discard, resp.Body, discardBytes)
+		}
+		resp.Body.Close()
 	}()
 
 	limit, stop := context.WithTimeout(a.call.request.Context(), discardTime)
@@ -189,45 +172,4 @@ func (a *attempt) discard() {
 		}
 	case <-limit.Done():
 	}
-}
-
-// A silence ends an attempt that makes no progress for as long as its timeout. Zero is no limit.
-type silence struct {
-	timeout time.Duration
-	mu      sync.Mutex
-	timer   *time.Timer
-}
-
-func (s *silence) start(timeout time.Duration, cancel context.CancelFunc) {
-	s.timeout = timeout
-	if timeout > 0 {
-		s.timer = time.AfterFunc(timeout, cancel)
-	}
-}
-
-// restart begins the timeout again, unless it is over or the attempt has ended.
-func (s *silence) restart() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.timer != nil && s.timer.Stop() {
-		s.timer.Reset(s.timeout)
-	}
-}
-
-// end ends the attempt's timeout, and reports whether it was over. It is called once.
-func (s *silence) end() (late bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.timer != nil && !s.timer.Stop()
-}
-
-// timeoutError is the error of an attempt, or of a Read of a response's body, that has taken too long.
-type timeoutError struct{ text string }
-
-func (e *timeoutError) Error() string   { return e.text }
-func (e *timeoutError) Timeout() bool   { return true }
-func (e *timeoutError) Temporary() bool { return true }
-
-func (e *timeoutError) Is(target error) bool {
-	return target == os.ErrDeadlineExceeded || target == context.DeadlineExceeded
 }

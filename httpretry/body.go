@@ -10,6 +10,7 @@ import (
 type body struct {
 	io.ReadCloser
 	attempt *attempt
+	major   int   // version of HTTP
 	read    int64 // bytes
 	late    error // of a Read that took longer than BodyTimeout
 }
@@ -20,7 +21,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.readInTime(p)
 	if err != nil { // not every caller closes what has ended
-		b.attempt.end()
+		b.attempt.lifetime.responseEnds(b.major)
 	}
 	return n, err
 }
@@ -32,7 +33,7 @@ func (b *body) readInTime(p []byte) (int, error) {
 		return b.ReadCloser.Read(p)
 	}
 
-	timer := time.AfterFunc(timeout, b.attempt.cancel)
+	timer := time.AfterFunc(timeout, b.attempt.lifetime.cancel)
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
 	inTime := timer.Stop()
@@ -44,6 +45,6 @@ func (b *body) readInTime(p []byte) (int, error) {
 }
 
 func (b *body) Close() error {
-	defer b.attempt.end()
+	defer b.attempt.lifetime.responseEnds(b.major)
 	return b.ReadCloser.Close()
 }

@@ -85,6 +85,50 @@ func TestChangedBody(t *testing.T) {
 	}
 }
 
+// A blockedBody is a request's body of which one byte comes. Then it blocks until it is closed, as a pipe does.
+type blockedBody struct {
+	read   atomic.Bool
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (b *blockedBody) Read(p []byte) (int, error) {
+	if !b.read.Swap(true) {
+		return 1, nil
+	}
+	<-b.closed
+	return 0, io.EOF
+}
+
+func (b *blockedBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return nil
+}
+
+// A body that net/http closes before its end has not changed, whatever its Read returns then.
+func TestClosedBody(t *testing.T) {
+	transport := &httpretry.Transport{Policy: noWaits}
+	requests := 0
+	bubble(t, 2, transport, func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		if requests == 1 {
+			r.Body.Read(make([]byte, 1))
+			w.WriteHeader(503)
+			return
+		}
+		io.Copy(io.Discard, r.Body)
+	}, func(t *testing.T, client *http.Client) {
+		req := newRequest(t, "PUT", "http://localhost", "a body")
+		req.ContentLength = -1
+		req.Body = &blockedBody{closed: make(chan struct{})}
+		resp, err := client.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, 200, resp.StatusCode)
+	})
+	require.Equal(t, 2, requests)
+}
+
 // Middleware may take the body from a request, and leave GetBody.
 func TestBodyTaken(t *testing.T) {
 	for _, none := range []io.ReadCloser{nil, http.NoBody} {
@@ -146,6 +190,27 @@ func TestUpgrade(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "hello\n", string(echo))
 		require.NoError(t, resp.Body.Close())
+	})
+}
+
+// The connection of a response to an Upgrade is closed if the caller does not get it.
+func TestUpgradePanic(t *testing.T) {
+	transport := &httpretry.Transport{Done: func(*http.Request, int, error) { panic("bug") }}
+	var ended atomic.Bool
+	bubble(t, 1, transport, func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffer, err := http.NewResponseController(w).Hijack()
+		require.NoError(t, err)
+		defer conn.Close()
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		buffer.ReadByte()
+		ended.Store(true)
+	}, func(t *testing.T, _ *http.Client) {
+		req := newRequest(t, "GET", "http://localhost", "")
+		req.Header.Set("Connection", "Upgrade")
+		req.Header.Set("Upgrade", "echo")
+		require.PanicsWithValue(t, "bug", func() { _, _ = transport.RoundTrip(req) })
+		synctest.Wait()
+		require.True(t, ended.Load())
 	})
 }
 

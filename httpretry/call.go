@@ -21,41 +21,34 @@ type call struct {
 	length     length   // of the request's body
 }
 
-func newCall(t *Transport, req *http.Request) *call {
-	c := &call{transport: t, request: req}
-	c.repeatable = repeatable(req)
-	c.idempotent = c.repeatable && t.idempotent(req)
-	c.timeout = t.attemptTimeout(c.idempotent)
-	return c
-}
-
 // run sends the request, once it has a slot, until the outcome is an answer or there must not be another attempt.
+//
+// It is the Retrier that waits for slots, which is what it needs AttemptTimeout for. The context with which it calls
+// an attempt is not used: that ends after AttemptTimeout, and with the attempt, while c.timeout limits silence, and a
+// response is read after the attempt. The Retrier calls notify exactly if it is going to wait, so there the attempt's
+// response is dropped. A response that is still there in the end is the last attempt's, and result returns it.
 func (c *call) run() error {
 	t := c.transport
+	c.repeatable = repeatable(c.request)
+	c.idempotent = c.repeatable && t.idempotent(c.request)
+	c.timeout = t.attemptTimeout(c.idempotent)
+
 	retrier := backoff.Retrier{
-		AttemptTimeout: t.AttemptTimeout, // for the slots; an attempt has its own limit
+		AttemptTimeout: t.AttemptTimeout,
 		Slots:          t.Slots,
 		MaxRetries:     t.MaxRetries,
 		MaxRetryAfter:  t.MaxRetryAfter,
 		Policy:         t.Policy,
 		Notify:         c.notify,
 	}
-	if c.repeatable {
+	if c.repeatable { // another request, which may not even have a URL, must not put anything into a budget
 		retrier.Budget = t.budget(c.request.URL)
 	}
-
-	err := retrier.Do(c.request.Context(), func(context.Context) error { return c.attempt() })
-	if c.attempts == 0 && c.request.Body != nil {
-		c.request.Body.Close()
-	}
-	return err
+	return retrier.Do(c.request.Context(), func(context.Context) error { return c.attempt() })
 }
 
-// attempt makes an attempt. It returns nil if the outcome is an answer, and otherwise an error for the loop.
+// attempt makes an attempt. It returns nil if the outcome is an answer, and otherwise an error for the Retrier.
 func (c *call) attempt() error {
-	if err := c.canceled(); err != nil {
-		return err
-	}
 	body := c.request.Body
 	if c.attempts > 0 && hasBody(c.request) {
 		var err error
@@ -74,39 +67,13 @@ func (c *call) attempt() error {
 	return c.checkResponse(c.last.response)
 }
 
-// canceled returns an error if the request's Cancel channel is closed.
-func (c *call) canceled() error {
-	select {
-	case <-c.request.Cancel: //lint:ignore SA1019 net/http heeds it
-	default:
-		return nil
-	}
-
-	// An http.Client closes the channel at its Timeout, which is the context's deadline, too. The context then ends
-	// within the same moment, and is the reason.
-	ctx := c.request.Context()
-	deadline, ok := ctx.Deadline()
-	if ok && !time.Now().Before(deadline) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Second): // a context that does not do what it says
-		}
-	}
-	return backoff.Permanent(errors.New("request canceled"))
-}
-
 // checkError returns err, marked as permanent if there must not be another attempt after it.
 func (c *call) checkError(err error) error {
-	if canceled := c.canceled(); canceled != nil {
-		return canceled
-	}
 	if c.request.Context().Err() != nil {
-		return err // the loop ends, and says why
+		return err // the Retrier says why the call has ended
 	}
-
-	mayRepeat := c.idempotent || c.repeatable && c.last.notSent(err)
-	if !mayRepeat || invalidRequest(err) || !c.transport.retryable(c.request, nil, err) {
+	repeatable := c.idempotent || c.repeatable && c.last.notSent(err)
+	if !repeatable || invalidRequest(err) || !c.transport.retryable(c.request, nil, err) {
 		return backoff.Permanent(err)
 	}
 	return err
@@ -115,9 +82,9 @@ func (c *call) checkError(err error) error {
 // checkResponse returns nil if resp is an answer, and an error if it tells of a failure: with the wait that the server
 // asks for, or marked as permanent if there must not be another attempt after it.
 func (c *call) checkResponse(resp *http.Response) error {
-	if !c.mayRepeat(resp.StatusCode) {
-		if Retryable(resp, nil) {
-			return backoff.Permanent(statusError(resp)) // nil would be a success for the budget
+	if !c.repeatableAfter(resp.StatusCode) {
+		if Retryable(resp, nil) { // the user's is not called, but to the budget and to Done this is a failure
+			return backoff.Permanent(statusError(resp))
 		}
 		return nil
 	}
@@ -127,13 +94,13 @@ func (c *call) checkResponse(resp *http.Response) error {
 	return backoff.RetryAfter(statusError(resp), retryAfter(resp.Header))
 }
 
-// mayRepeat reports whether the request may be sent again after a response with this status.
-func (c *call) mayRepeat(status int) bool {
+// repeatableAfter reports whether the request may be sent again after a response with this status.
+func (c *call) repeatableAfter(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests:
-		return c.repeatable
+		return c.repeatable // the server has done nothing
 	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
-		// The server has done nothing. Whether the next attempt has another token, a Retryable of the user's knows.
+		// Here neither. But whether the next attempt has another token, only a Retryable of the user's knows.
 		return c.idempotent || c.repeatable && c.transport.Retryable != nil
 	}
 	return c.idempotent
@@ -141,31 +108,34 @@ func (c *call) mayRepeat(status int) bool {
 
 // notify ends the last attempt before the wait, so that other requests can use its connection.
 func (c *call) notify(_ context.Context, attempt int, err error, wait time.Duration) {
-	c.discard()
+	c.last.discard()
 	if c.transport.Notify != nil {
 		c.transport.Notify(c.request, attempt, err, wait)
 	}
 }
 
-// discard ends the last attempt, if there is one.
-func (c *call) discard() {
-	if c.last != nil {
-		c.last.discard()
-	}
-}
-
-// result returns what the call ends with, if the loop has ended with err.
+// result returns what the call ends with, if the Retrier has ended with err. A response is the caller's then.
 func (c *call) result(err error) (*http.Response, error) {
 	if c.last == nil || c.last.response == nil {
 		return nil, err
 	}
 	ended := c.request.Context().Err()
-	if ended != nil && errors.Is(err, ended) { // it may also have ended after the loop
+	if ended != nil && errors.Is(err, ended) { // it may also have ended after the Retrier has
 		return nil, err
 	}
 
 	resp := c.last.response
 	resp.Request = c.request
-	c.last = nil // it is the caller's now
+	c.last = nil
 	return resp, nil
+}
+
+// end ends what the caller does not get, however the call ends: a function of the Transport's may panic.
+func (c *call) end() {
+	if c.last != nil {
+		c.last.discard()
+	}
+	if c.attempts == 0 && c.request.Body != nil {
+		c.request.Body.Close()
+	}
 }

@@ -203,9 +203,8 @@ type Transport struct {
 // RoundTrip sends req, and again as long as that may help. The package comment says what it returns. The response's
 // body must be closed, even if it is empty.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	c := newCall(t, req)
-	defer c.discard() // however the loop ends: a function of t's may panic
-
+	c := call{transport: t, request: req}
+	defer c.end()
 	err := c.run()
 	if t.Done != nil {
 		t.Done(req, c.attempts, err)

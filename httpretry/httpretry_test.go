@@ -169,6 +169,8 @@ func TestErrors(t *testing.T) {
 		{http.ErrSchemeMismatch, 1},
 		{&tls.CertificateVerificationError{Err: errors.New("unknown authority")}, 1},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")}, 1},
+		{&net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")}}, 1},
+		{&net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "read", Err: io.EOF}}, 4},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: internal error")}, 4},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: bad record MAC")}, 4},
 		{text("Forbidden"), 1}, // of a proxy
@@ -343,12 +345,13 @@ func TestNotSent(t *testing.T) {
 		{"after a connection", func(req *http.Request) (*http.Response, error) {
 			trace := httptrace.ContextClientTrace(req.Context())
 			trace.GetConn("localhost:80")
-			trace.ConnectDone("tcp", "localhost", nil)
 			trace.GotConn(httptrace.GotConnInfo{})
 			return nil, errDial // of the request's body, say
 		}, "http://localhost", 1},
 		{"by a Base that dials itself", func(req *http.Request) (*http.Response, error) {
-			httptrace.ContextClientTrace(req.Context()).ConnectDone("tcp", "localhost", nil) // as net.Dialer does
+			conn, err := new(net.Dialer).DialContext(req.Context(), "tcp", strings.TrimPrefix(answers(200), "http://"))
+			require.NoError(t, err)
+			conn.Close()
 			return nil, errors.New("no answer")
 		}, "http://localhost", 1},
 	} {
@@ -537,36 +540,6 @@ func TestContextError(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, errGone)
 		require.Equal(t, 1, *calls)
-	}
-}
-
-// A request whose Cancel channel is closed, before it is sent, in an attempt or in a wait, is not sent again.
-func TestCancelChannel(t *testing.T) {
-	for when, want := range map[string]int{"before": 0, "attempt": 1, "wait": 1} {
-		cancel := make(chan struct{})
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body) // or the server does not notice that the client is gone
-			if when == "attempt" {
-				close(cancel)
-				<-r.Context().Done()
-			}
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}))
-		transport, attempts := counted(server.Client().Transport.RoundTrip)
-		transport.Notify = func(*http.Request, int, error, time.Duration) { close(cancel) }
-		if when == "before" {
-			close(cancel)
-		}
-		var closed atomic.Bool
-		req := newRequest(t, "PUT", server.URL, "")
-		req.Body = closing{&closed}
-		req.GetBody = func() (io.ReadCloser, error) { return req.Body, nil }
-		req.Cancel = cancel //lint:ignore SA1019 it is what is tested
-		_, err := transport.RoundTrip(req)
-		require.Contains(t, fmt.Sprint(err), "request canceled")
-		require.True(t, closed.Load())
-		require.Equal(t, want, *attempts)
-		server.Close()
 	}
 }
 

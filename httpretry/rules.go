@@ -66,12 +66,12 @@ func dialFailed(err error) bool {
 // permanent reports whether the next attempt would fail with err, too.
 func permanent(err error) bool {
 	var name *net.DNSError
-	var operation *net.OpError
+	refusal := alert(err)
 	switch {
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return true
-	case errors.As(err, &operation) && operation.Op == "remote error": // a TLS alert
-		return !temporary(operation.Err)
+	case refusal != nil:
+		return !temporary(refusal)
 	case errors.As(err, &name) && name.IsNotFound:
 		return true
 	case errors.As(err, new(*net.AddrError)): // an invalid port
@@ -93,6 +93,19 @@ func refused(err error) bool {
 		}
 	}
 	return false
+}
+
+// alert returns the TLS alert with which the other side has ended a handshake, or nil. If that side is a proxy, the
+// alert is in an error within an error.
+func alert(err error) error {
+	var operation *net.OpError
+	for errors.As(err, &operation) {
+		if operation.Op == "remote error" {
+			return operation.Err
+		}
+		err = operation.Err
+	}
+	return nil
 }
 
 // temporary reports whether a TLS alert tells of a fault that passes, in the server or on the way.

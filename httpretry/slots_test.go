@@ -220,7 +220,8 @@ func TestDoneOnce(t *testing.T) {
 	}
 }
 
-// A function that panics leaves no slot and no context behind, and the response is closed.
+// A function that panics leaves no slot and no context behind. The response is closed, and the request's body if it was
+// not sent.
 func TestPanic(t *testing.T) {
 	bug := func() { panic("bug") }
 	for name, change := range map[string]func(*httpretry.Transport, *http.Request){
@@ -255,11 +256,14 @@ func TestPanic(t *testing.T) {
 			transport.Slots = backoff.NewSlots(1)
 			parent := newCounting()
 			req := newRequest(t, "PUT", "http://localhost", "body").WithContext(parent)
+			var unsent atomic.Bool
+			req.Body = closing{&unsent}
 			change(transport, req)
 			require.PanicsWithValue(t, "bug", func() { _, _ = transport.RoundTrip(req) }, name)
 			require.Zero(t, transport.Slots.InUse(), name)
 			require.Zero(t, parent.registered.Load(), name)
 			require.Equal(t, sent.Load(), closed.Load(), name)
+			require.Equal(t, name == "Policy" || name == "Idempotent", unsent.Load(), name)
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -143,8 +144,6 @@ func TestAttemptTimeout(t *testing.T) {
 		t.Run(fmt.Sprint(test), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				transport, attempts := counted(func(req *http.Request) (*http.Response, error) {
-					// Not even now is a POST sent again that has no connection yet: a timeout is no refusal.
-					httptrace.ContextClientTrace(req.Context()).ConnectDone("tcp", "localhost", nil)
 					<-req.Context().Done()
 					return nil, req.Context().Err()
 				})
@@ -280,6 +279,64 @@ func TestTimeoutAfterUpload(t *testing.T) {
 	}
 }
 
+// The timeout begins again when the connection is made. Where it is over before that, nothing was sent, so that also a
+// POST is sent again.
+func TestTimeoutAfterDial(t *testing.T) {
+	for dial, want := range map[time.Duration]int{9 * time.Second: 1, time.Hour: 4} {
+		for _, major := range []int{1, 2} {
+			transport := &httpretry.Transport{AttemptTimeout: 10 * time.Second, Policy: noWaits}
+			requests, dials := 0, 0
+			bubble(t, major, transport, func(_ http.ResponseWriter, r *http.Request) {
+				requests++
+				io.Copy(io.Discard, r.Body)
+			}, func(t *testing.T, client *http.Client) {
+				base := transport.Base.(*http.Transport)
+				connect := base.DialContext
+				base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+					dials++
+					select {
+					case <-time.After(dial):
+						return connect(ctx, network, address)
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					}
+				}
+				req := slowUpload(t, 512, 9*time.Second)
+				req.Method = "POST"
+				resp, err := client.Do(req)
+				require.Equal(t, want == 1, err == nil)
+				if err == nil {
+					require.NoError(t, resp.Body.Close())
+					return
+				}
+				require.Contains(t, fmt.Sprint(err), "no response within 10s, attempt 4")
+				time.Sleep(time.Hour) // until the dials have ended
+			})
+			require.Equal(t, want, dials)
+			require.Equal(t, want == 1, requests == 1)
+		}
+	}
+}
+
+// A server that sends nothing but answers of status 1xx does not hold a request forever.
+func TestEndlessInformational(t *testing.T) {
+	for _, major := range []int{1, 2} {
+		transport := &httpretry.Transport{Policy: noWaits}
+		requests := 0
+		bubble(t, major, transport, func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			for range 5000 {
+				w.WriteHeader(http.StatusEarlyHints)
+			}
+		}, func(t *testing.T, client *http.Client) {
+			_, err := client.Get("http://localhost")
+			require.Contains(t, fmt.Sprint(err), "too many informational responses")
+			require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
+		})
+		require.Equal(t, 4, requests)
+	}
+}
+
 // An answer of status 1xx is progress.
 func TestInformational(t *testing.T) {
 	for pause, want := range map[time.Duration]int{9 * time.Second: 1, 11 * time.Second: 4} {
@@ -331,7 +388,7 @@ func TestResend(t *testing.T) {
 				time.Sleep(6 * time.Second)
 				body, err := req.GetBody()
 				require.NoError(t, err)
-				_, err = io.ReadAll(body)
+				_, err = io.ReadAll(iotest.OneByteReader(body))
 				require.NoError(t, err)
 				if test.first == "body" {
 					trace.WroteRequest(httptrace.WroteRequestInfo{})
@@ -518,6 +575,18 @@ func TestCancel(t *testing.T) {
 		require.ErrorIs(t, err, errGone)
 		require.Zero(t, time.Since(start))
 	})
+}
+
+// A request's Cancel channel is that of an http.Client, whose Timeout ends the context as well.
+func TestCancelChannel(t *testing.T) {
+	transport, calls := counted(func(req *http.Request) (*http.Response, error) {
+		require.Nil(t, req.Cancel) //lint:ignore SA1019 it is what is tested
+		return &http.Response{StatusCode: 503}, nil
+	})
+	client := &http.Client{Transport: transport, Timeout: time.Minute}
+	_, err := client.Get("http://localhost")
+	require.NoError(t, err)
+	require.Equal(t, 4, *calls)
 }
 
 // A caller's own trace is called for each attempt.
