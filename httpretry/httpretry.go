@@ -4,27 +4,35 @@
 //		Transport: &httpretry.Transport{},
 //	}
 //
-// The client sends a request up to four times, with random waits of 0.25 to 1.7 s in between. Which failures are
-// followed by another attempt depends on the request:
+// The client sends a request up to four times, with random waits of 0.25 to 1.7 s in between.
 //
-//   - GET, HEAD, OPTIONS, TRACE, PUT and DELETE, and any request with an Idempotency-Key or X-Idempotency-Key header:
-//     a network error; a server that is silent for 30 s ([Transport.AttemptTimeout]); status 408, 429, 500, 502,
-//     503, 504, and 512 to 599 ([backoff.RetryableStatus]).
-//   - POST, PATCH and any other method, only if the server has done nothing with the request: status 429, and a
-//     connection that could not be made. That is a failed dial, to the server or its proxy, a proxy that does not
-//     connect, and a TLS handshake that fails.
+// # What is sent again
 //
-// If a POST without a key ends with any other error than these, nobody knows whether the server has done the work:
-// ask the server before you send it again.
+// A request may be sent twice if its method is GET, HEAD, OPTIONS, TRACE, PUT or DELETE, or if its header has an
+// Idempotency-Key or X-Idempotency-Key. Then another attempt follows
+//
+//   - a network error,
+//   - a server that is silent for 30 s ([Transport.AttemptTimeout]),
+//   - status 408, 429, 500, 502, 503, 504, and 512 to 599 ([backoff.RetryableStatus]).
+//
+// Any other request, such as a POST without a key, is sent again only if the server has done nothing with it: after
+// status 429, and if no connection could be made, to the server or through its proxy. After any other error nobody knows
+// whether the server has done the work. Ask the server before you send such a request again.
 //
 // Some failures will be the same next time and are returned immediately: a certificate that is not accepted, a TLS
-// handshake that the server refuses, plain HTTP in answer to TLS, an unknown host name, an invalid port, a proxy's
-// 403 or 407, an OAuth server's invalid_grant, and a request that net/http refuses to send, for example because of
-// an invalid header.
+// handshake that the other side refuses, plain HTTP in answer to TLS, an unknown host name, an invalid port, a proxy's
+// "403 Forbidden" or "407 Proxy Authentication Required", an OAuth server's invalid_grant, and a request that net/http
+// refuses to send, for example because of an invalid header.
 //
-// A body is sent again whole. For that the request needs a GetBody, which [http.NewRequest] sets for a
-// [bytes.Buffer], a [bytes.Reader] or a [strings.Reader]. A request with a body and no GetBody is sent once. So is
-// one with an Upgrade header.
+// A server can say it, too: a response with "X-Should-Retry: false" is returned, and one with "X-Should-Retry: true" and
+// a status of 400 or more is followed by another attempt if the request may be sent twice.
+//
+// A body is sent again whole, so a request with a body needs a GetBody, which [http.NewRequest] sets for a
+// [bytes.Buffer], a [bytes.Reader] or a [strings.Reader]. Without GetBody it is sent once. So is a request with an
+// Upgrade header.
+//
+// An [http.Client] follows a redirect by a request of its own, which has its own attempts. After status 307 and 308
+// it sends the method and the body again, also those of a POST.
 //
 // # What comes back
 //
@@ -35,7 +43,8 @@
 //   - [backoff.ErrNoSlot] if there was no slot in time, and nothing was sent;
 //   - [backoff.ErrRetriesExhausted] if no retries were left, or the server asked for too long a wait;
 //   - [backoff.ErrBudgetExhausted] if the budget could not pay for a retry;
-//   - [context.DeadlineExceeded] if another attempt would have come after the deadline of the request's context;
+//   - [context.DeadlineExceeded] if another attempt, or a slot for it, would have come after the deadline of the
+//     request's context;
 //   - the error of the request's context if that has ended, even if the last attempt brought a response.
 //
 // It matches none of them if the request must not be sent again.
@@ -55,24 +64,8 @@
 //		},
 //	}
 //
-// [backoff.Slots] says how many to make. Use one such client for each service. Without Slots, each host has a
-// budget, which pays for the retries.
-//
-// A base with MaxConnsPerHost, or with a semaphore, is no such limit: an attempt would wait for its connection
-// within its AttemptTimeout.
-//
-// # What a server says
-//
-// A wait is at least as long as the server asks for by Retry-After-Ms, or else by Retry-After. If an API says the
-// wait in the body, a Base can copy it into one of these headers: see the example Post.
-//
-// A response with "X-Should-Retry: false" is not followed by another attempt. A response with "X-Should-Retry: true"
-// and a status of 400 or more is, if the request may be sent twice.
-//
-// # Redirects
-//
-// An [http.Client] follows a redirect by a request of its own, which has its own attempts. After status 307 and 308
-// it sends the method and the body again, also those of a POST.
+// [backoff.Slots] says how many to make. Use one such client for each service. MaxConnsPerHost of an [http.Transport] is
+// no such limit: an attempt would wait for its connection within its AttemptTimeout.
 //
 // # HTTP/2
 //
@@ -92,11 +85,10 @@ import (
 // defaultAttemptTimeout is the limit of attempts that have one, if AttemptTimeout is zero.
 const defaultAttemptTimeout = 30 * time.Second
 
-// Transport is an [http.RoundTripper] that retries requests. The package comment says which requests it sends
-// again, and when.
+// Transport is an [http.RoundTripper] that retries requests. The package comment says which, and when.
 //
 // With Slots, use one Transport for all requests to a service. Without, use one for all requests to whatever
-// service: it has a budget for each host. Made anew for a request, it limits nothing.
+// service. Made anew for a request, it limits nothing.
 //
 // The zero value is ready to use. A Transport is safe for concurrent use if its functions are. It must not be changed
 // or copied after first use.
@@ -107,13 +99,14 @@ type Transport struct {
 	// Base sends each attempt. Nil means [http.DefaultTransport]. If you assign a Transport to
 	// http.DefaultTransport, set its Base to the old value, or it would call itself.
 	//
-	// Base is called for each attempt, so it is the place for what each attempt needs anew, such as a signature or
-	// a token. It receives the values of the request's context, and a copy of the URL and the header, which it may
-	// change. It should return a [backoff.Permanent] where another attempt would not help.
+	// Base receives the values of the request's context, and a copy of the URL and the header, which it may change. So it
+	// is the place for what each attempt needs anew, such as a signature or a token. (To fetch a token, use another
+	// context, or what net/http tells of that fetch counts for the request.) It should return a [backoff.Permanent] where
+	// another attempt would not help.
 	//
 	// When the request's context ends, RoundTrip of Base must return, and so must a Read of the response's body. Whether
-	// a request was sent, net/http tells by an [httptrace.ClientTrace] (GetConn, ConnectDone, GotConn). From another Base,
-	// a failed dial ([net.OpError] with Op "dial") must mean that it was not.
+	// there was a connection, net/http tells by GetConn and GotConn of an [httptrace.ClientTrace]. If another Base does
+	// not, an error that contains a [net.OpError] with Op "dial" must mean that nothing was sent.
 	//
 	// If Base is a Transport too, the attempts multiply. If Base calls an [http.Client], let its CheckRedirect
 	// return [http.ErrUseLastResponse], or redirects are followed within an attempt.
@@ -123,9 +116,8 @@ type Transport struct {
 	// each part of the request's body is read to be sent, and from when the request is written until the response's
 	// headers are there. An answer of status 1xx is progress too. A negative value means no limit.
 	//
-	// Zero means 30 s for requests that may be sent twice (see Idempotent) and, with Slots, for all. Without
-	// Slots, a POST without a key then has no limit but its context's. A value above zero limits all requests,
-	// also those that are not sent again.
+	// Zero means 30 s for requests that may be sent twice and, with Slots, for all; any other request then has no limit
+	// but its context's. A value above zero limits all requests, also those that are sent once.
 	//
 	// The error of such an attempt matches [os.ErrDeadlineExceeded] and [context.DeadlineExceeded], has a
 	// method Timeout that returns true, and reads "no response within 2s, attempt 3".
@@ -152,6 +144,12 @@ type Transport struct {
 	// MaxRetries limits the retries of a request, whatever Policy is. Zero means 3, a negative value none.
 	MaxRetries int
 
+	// MaxRetryAfter is the longest wait that a server may ask for, by the header Retry-After-Ms or else Retry-After. No
+	// wait is shorter than what it asks for. A response that asks for more than MaxRetryAfter is returned immediately.
+	// Zero means one minute; with a negative value, each response that asks for a wait is returned. If an API says the
+	// wait in the body, a Base can copy it into the header: see the example Post.
+	MaxRetryAfter time.Duration
+
 	// Policy returns the waits of one request: a new policy each time. If Policy is nil or returns nil, they are those
 	// of a [backoff.Retrier].
 	Policy func() backoff.BackOff
@@ -159,33 +157,25 @@ type Transport struct {
 	// Retryable reports whether to try again after an attempt that brought resp, or err if resp is nil. Nil means the
 	// function [Retryable], which it can call.
 	//
-	// Retryable is called after each attempt at a request that may be sent twice. If it returns false, any response
-	// counts as a success for Budget and Done. For another request, such as a POST, it is called only if the server
-	// has done nothing with it: after status 429, and without a connection. After 401 and 407 too, if it is set: a
-	// Base may have a new token for the next attempt.
+	// It is called after each attempt at a request that may be sent twice. If it returns false, any response counts as
+	// a success for Budget and Done. For another request it is called only if the server has done nothing with it: after
+	// status 429 and 401 and 407 (a Base may have a new token for the next attempt), and without a connection.
 	//
 	// It is not called after an error that is returned whatever it says: the request's context has ended, or net/http
 	// refuses to send the request. It may read the response's body if it puts one with the same content in its place.
 	Retryable func(req *http.Request, resp *http.Response, err error) bool
 
-	// Idempotent reports whether req may be sent twice even if the server has done its work the first time. It is
-	// called once for each request that can be sent again. Nil means the methods and the keys that the package comment
-	// names. A key that is empty is none; one without values, as in req.Header["Idempotency-Key"] = nil, is one
-	// that is not sent: net/http's own rule.
+	// Idempotent reports whether req may be sent twice. It is called once for each request that can be sent again at
+	// all. Nil means the methods and the keys that the package comment names. A key that is empty is none; one without
+	// values, as in req.Header["Idempotency-Key"] = nil, is one that is not sent: net/http's own rule.
 	Idempotent func(req *http.Request) bool
 
 	// Budget pays for the retries of all requests, to whatever host. Share it with other clients of the same service.
 	//
 	// Nil means no budget if there are Slots, and otherwise a zero Budget for each host, that is for each scheme, name
-	// and port. The Transport remembers at least the last 5,000.
-	//
-	// A fresh budget pays for five retries, whoever makes them: if the service is down when the process starts, ten
-	// GETs make 15 requests. &backoff.Budget{RetryCost: -1} refuses nothing.
+	// and port. The Transport remembers at least the last 5,000. Such a budget pays for five retries at first: if a host
+	// is down when the process starts, ten GETs make 15 requests. &backoff.Budget{RetryCost: -1} refuses nothing.
 	Budget *backoff.Budget
-
-	// MaxRetryAfter is the longest wait that a server may ask for. A response that asks for more is returned
-	// immediately. Zero means one minute; with a negative value, each response that asks for a wait is returned.
-	MaxRetryAfter time.Duration
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which counts from 1,
 	// the reason for the retry, and the wait. The response of the attempt has been dropped.
@@ -201,7 +191,7 @@ type Transport struct {
 }
 
 // RoundTrip sends req, and again as long as that may help. The package comment says what it returns. The response's
-// body must be closed, even if it is empty.
+// body must be closed, even if it is empty. The request's Cancel channel is not heeded; cancel its context.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := call{transport: t, request: req}
 	defer c.end()

@@ -15,11 +15,8 @@ import (
 )
 
 // Retryable is the default of [Transport.Retryable]. It reports whether another attempt may help after one that
-// brought resp, or err if resp is nil. Whether the request may be sent twice, it does not know.
-//
-// A response with "X-Should-Retry: true" is retryable if its status is 400 or more, one with
-// "X-Should-Retry: false" is not, and any other is if [backoff.RetryableStatus] says so. An error is retryable unless
-// it will be the same next time, such as an unknown host name. The package comment lists these errors.
+// brought resp, or err if resp is nil, by the rules of the package comment. Whether the request may be sent twice, it
+// does not know.
 func Retryable(resp *http.Response, err error) bool {
 	if resp == nil {
 		return !permanent(err) && !invalidRequest(err)
