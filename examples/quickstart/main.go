@@ -18,6 +18,9 @@ var users = backoff.Retrier{ // one for each service, shared by all calls to it
 
 // FetchUser returns the name of a user. If there is no such user, the error is ErrNotFound.
 func FetchUser(ctx context.Context, id string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+
 	return backoff.DoWithData(ctx, &users, func(ctx context.Context) (string, error) {
 		user, err := get(ctx, id)
 		if errors.Is(err, ErrNotFound) {
@@ -28,11 +31,8 @@ func FetchUser(ctx context.Context, id string) (string, error) {
 }
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-
 	for _, id := range []string{"42", "43"} {
-		user, err := FetchUser(ctx, id)
+		user, err := FetchUser(context.Background(), id)
 		fmt.Printf("user %s: %q, error: %v\n", id, user, err)
 	}
 }
