@@ -172,7 +172,6 @@ func (s server) test(t *testing.T) {
 	t.Run("swallow", func(t *testing.T) { testSwallows(t, s) })
 	t.Run("transfers", func(t *testing.T) { cases.Transfers(t, s.open, nil) })
 	t.Run("transfers, connections killed", func(t *testing.T) { cases.Transfers(t, s.open, s.killer(t)) })
-	t.Run("hostile, connections killed", func(t *testing.T) { cases.Hostile(t, s.open, true, s.killer(t)) })
 }
 
 func postgres(config *pgx.ConnConfig) server {

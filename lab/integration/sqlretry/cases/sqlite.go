@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -72,13 +71,12 @@ type dsnConnector struct {
 func (c dsnConnector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
 func (c dsnConnector) Driver() driver.Driver                        { return c.driver }
 
-// Test provokes SQLite's errors, and runs transfers and hostile writers.
+// Test provokes SQLite's errors, and runs transfers.
 func (d SQLite) Test(t *testing.T) {
 	t.Run("errors", d.errors)
 	for _, journal := range []string{"delete", "wal"} {
 		t.Run("transfers, "+journal, func(t *testing.T) { d.transfers(t, journal, 0) })
 		t.Run("transfers, connections lost, "+journal, func(t *testing.T) { d.transfers(t, journal, 1.0/100) })
-		t.Run("hostile, "+journal, func(t *testing.T) { d.hostile(t, journal) })
 	}
 }
 
@@ -97,22 +95,6 @@ func (d SQLite) transfers(t *testing.T, journal string, rate float64) {
 		disturb = nil
 	}
 	Transfers(t, open, disturb)
-}
-
-// hostile runs Hostile on a file that is also locked by somebody who does nothing with it.
-func (d SQLite) hostile(t *testing.T, journal string) {
-	f := d.newFile(t, journal)
-	locker := f.open(t, "&_txlock=exclusive")
-	open := func(t *testing.T) *sql.DB {
-		t.Helper()
-		return f.open(t, "&_txlock="+pick("deferred", "immediate"))
-	}
-	Hostile(t, open, false, func() {
-		if tx, err := locker.Begin(); err == nil {
-			time.Sleep(pick(0, time.Millisecond, 5*time.Millisecond))
-			tx.Rollback()
-		}
-	})
 }
 
 // errors provokes SQLite's errors.

@@ -41,7 +41,7 @@ func Transfers(t *testing.T, open func(t *testing.T) *sql.DB, disturb func()) {
 	}
 }
 
-// A round is one run of Transfers or Hostile, and what came of it.
+// A round is one run of Transfers, and what came of it.
 type round struct {
 	check   *sql.DB
 	db      *sql.DB
