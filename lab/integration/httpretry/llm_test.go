@@ -107,13 +107,10 @@ func streamAnthropic(ctx context.Context, client *http.Client, question string) 
 
 // An api answers the questions of both clients, and counts what it bills.
 type api struct {
-	failures    int // the first requests, which get the status and the X-Should-Retry header below
-	status      int
-	shouldRetry string
-	perSecond   int           // questions that it takes in a second; further ones get a 429; zero is no limit
-	thinks      time.Duration // before an answer
-	pause       time.Duration // after each part of a stream
-	stalls      bool          // in the middle of a stream
+	perSecond int           // questions that it takes in a second; further ones get a 429; zero is no limit
+	thinks    time.Duration // before an answer
+	pause     time.Duration // after each part of a stream
+	stalls    bool          // in the middle of a stream
 
 	mu       sync.Mutex
 	requests int
@@ -122,25 +119,22 @@ type api struct {
 	taken    int       // questions
 }
 
-// take returns status 200, and bills the question, or else the status that refuses it.
-func (a *api) take() int {
+// take bills a question, and reports whether it did.
+func (a *api) take() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 
 	a.requests++
-	if a.requests <= a.failures {
-		return a.status
-	}
 	if now := time.Now().Truncate(time.Second); now.After(a.second) {
 		a.second = now
 		a.taken = 0
 	}
 	if a.perSecond > 0 && a.taken == a.perSecond {
-		return http.StatusTooManyRequests
+		return false
 	}
 	a.taken++
 	a.billed++
-	return http.StatusOK
+	return true
 }
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -149,10 +143,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		return
 	}
-	if status := a.take(); status != http.StatusOK {
+	if !a.take() {
 		w.Header().Set("Retry-After", "1")
-		w.Header().Set("X-Should-Retry", a.shouldRetry)
-		w.WriteHeader(status)
+		w.WriteHeader(http.StatusTooManyRequests)
 		return
 	}
 
@@ -225,16 +218,12 @@ func eachLLM(t *testing.T, f func(t *testing.T, model llm, major int)) {
 	}
 }
 
-// patient is the Transport of httpretry's Example_languageModel, but for answers that are no streams and take minutes: it
-// repeats what these clients repeat by themselves, and does not limit an attempt.
+// patient repeats every question, and does not limit an attempt: an answer that is no stream takes minutes.
 func patient() *httpretry.Transport {
 	return &httpretry.Transport{
 		AttemptTimeout: -1,
 		Slots:          backoff.NewSlots(10),
 		Idempotent:     func(*http.Request) bool { return true },
-		Retryable: func(_ *http.Request, resp *http.Response, err error) bool {
-			return httpretry.Retryable(resp, err) || resp != nil && resp.StatusCode == http.StatusConflict
-		},
 	}
 }
 
@@ -307,48 +296,5 @@ func TestLLMStall(t *testing.T) {
 			require.Equal(t, 1, a.requests)
 			require.Equal(t, (4+30)*time.Second, time.Since(start))
 		})
-	})
-}
-
-// After which failures the question is sent again, whole, until it is answered. An answer that takes nine minutes is
-// waited for, and billed once.
-func TestLLMFailures(t *testing.T) {
-	eachLLM(t, func(t *testing.T, model llm, major int) {
-		for _, test := range []struct {
-			status      int
-			shouldRetry string
-			byDefault   bool
-			patiently   bool
-		}{
-			{408, "", false, true},
-			{409, "", false, true},
-			{429, "", true, true},
-			{500, "", false, true},
-			{503, "", false, true},
-			{529, "", false, true},
-			{400, "true", false, true},
-			{400, "", false, false},
-			{501, "", false, false},
-			{503, "false", false, false},
-		} {
-			for transport, again := range map[*httpretry.Transport]bool{
-				new(httpretry.Transport): test.byDefault,
-				patient():                test.patiently,
-			} {
-				a := &api{failures: 3, status: test.status, shouldRetry: test.shouldRetry, thinks: 9 * time.Minute}
-				serve(t, major, a, transport, func(t *testing.T, client *http.Client) {
-					answer, err := model.ask(t.Context(), client, "question")
-					if !again {
-						require.Error(t, err, test)
-						require.Equal(t, 1, a.requests, test)
-						return
-					}
-					require.NoError(t, err, test)
-					require.Equal(t, "answer", answer, test)
-					require.Equal(t, 4, a.requests, test)
-					require.Equal(t, 1, a.billed, test)
-				})
-			}
-		}
 	})
 }
