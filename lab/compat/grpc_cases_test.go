@@ -20,25 +20,18 @@ import (
 // that show what grpcretry's own tests do not: calls through an interceptor before grpcretry, and one after it. There
 // every method may be repeated unless an option says otherwise; here none may, so the rows name theirs.
 //
-// 3 rows: 2 pass, 1 differs on purpose. grpcretry's own tests hold the others, and those of the policies the three of
-// waits. Not asked: nine of the eleven tests of streams, which grpcretry does not retry, and those of options of a call,
-// which grpcretry has not, and of traces, which it does not write.
+// 2 rows, which pass. grpcretry's own tests hold the others, also where it does something else, and those of the
+// policies the three of waits. Not asked: nine of the eleven tests of streams, which grpcretry does not retry, and those
+// of options of a call, which grpcretry has not, and of traces, which it does not write.
 func TestGRPCMiddleware(t *testing.T) {
 	const wait = 50 * time.Millisecond
 	for _, test := range []struct {
 		name     string
-		differs  string        // why, in a few words; empty if grpcretry does what the peer does
-		failures int           // with Unavailable, before a success
-		timeout  time.Duration // of the call's context; 0 means none
+		failures int // with Unavailable, before a success
 		attempts int
-		code     codes.Code
 	}{
 		{name: "TestUnaryWithChainedInterceptors_NoFailure", attempts: 1},
 		{name: "TestUnaryWithChainedInterceptors_WithRetry", failures: 1, attempts: 2},
-		{
-			name: "TestServerStream_CallFailsOnDeadlineExceeded, as a unary call", differs: "no wait past the deadline starts",
-			failures: 9, timeout: wait / 2, attempts: 1, code: codes.Unavailable,
-		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -57,16 +50,9 @@ func TestGRPCMiddleware(t *testing.T) {
 					}
 					return nil
 				})
-				ctx := t.Context()
-				if test.timeout > 0 {
-					timed, cancel := context.WithTimeout(ctx, test.timeout)
-					defer cancel()
-					ctx = timed
-				}
 
 				start := time.Now()
-				err := conn.Invoke(ctx, "/service/method", nil, nil)
-				require.Equal(t, test.code, status.Code(err), "%v", err)
+				require.NoError(t, conn.Invoke(t.Context(), "/service/method", nil, nil))
 				require.Equal(t, time.Duration(test.attempts-1)*wait, time.Since(start), "simulated time")
 				require.Equal(t, 1, before, "calls of the interceptor before")
 				require.Equal(t, test.attempts, after, "calls of the interceptor after")

@@ -23,18 +23,6 @@ import (
 	"example.com/backoff/lab/integration/pipes"
 )
 
-// Why httpretry does something else than a peer.
-const (
-	notBlindly     = "a POST is not repeated blindly"
-	notBuffered    = "a body is not read into memory; GetBody says how to send it again"
-	headerStays    = "the caller's header stays; the Base changes a copy"
-	noError        = "Retryable says yes or no; the last response comes back"
-	anyStatus      = "Retry-After counts with any status that is retried"
-	spread         = "clients that are told the same wait come back at different moments, none too early"
-	bothErrors     = "the error has the last failure, too"
-	answeredAtOnce = "a response is returned rather than a wait that outlasts the deadline"
-)
-
 // An httpCase is a request that an http.Client sends through httpretry to a server, and what comes of it. Time is
 // simulated and exact.
 type httpCase struct {
@@ -44,9 +32,7 @@ type httpCase struct {
 	method   string // of the request; empty means GET
 	body     string
 	header   http.Header
-	prepare  func(req *http.Request)
 	deadline time.Duration // of the request's context; 0 means none
-	cancel   time.Duration // when the context is canceled; 0 means never
 
 	retries int           // at most, after constant waits of wait
 	wait    time.Duration // before each retry
@@ -58,11 +44,9 @@ type httpCase struct {
 	reply  http.Header // of each response
 
 	attempts int
-	elapsed  time.Duration // exact, or with upTo at least
-	upTo     time.Duration // 0 if elapsed is exact
-	status   int           // of the response that comes back; 0 means an error
-	err      error         // that the error matches; nil means any
-	text     string        // a part of the error's text
+	elapsed  time.Duration
+	status   int    // of the response that comes back; 0 means an error
+	text     string // a part of the error's text
 	check    func(t *testing.T, o *httpOutcome)
 }
 
@@ -75,24 +59,22 @@ type httpOutcome struct {
 	received []*http.Request // by the server, with bodies that are read
 	bodies   []string        // of these
 	log      []string        // that a case keeps
-	done     error           // that Transport.Done received last
 	err      error           // that came back
 }
 
-// TestPeers has the cases of other HTTP clients' tests that show what httpretry's own tests do not, and those where a
-// program that migrates meets another answer, as docs/migrating.md says. The code is our own.
+// TestPeers has the cases of other HTTP clients' tests that show what httpretry's own tests do not. The code is our own.
 //
 // Of each peer's tests that can be asked of a RoundTripper, in rows of such a table, the others are held by httpretry's
-// own tests, or by those of the policies, or show what net/http does:
+// own tests, also where httpretry does something else, or by those of the policies, or show what net/http does:
 //
-//   - github.com/hashicorp/go-retryablehttp, after v0.7.8: 63, of which 10 are rows here
-//   - github.com/PuerkitoBio/rehttp, v1.4.0: 67, of which 3
-//   - github.com/gojek/heimdall, v8.0.0: 39, of which 3
+//   - github.com/hashicorp/go-retryablehttp, after v0.7.8: 63, of which 3 are rows here
+//   - github.com/PuerkitoBio/rehttp, v1.4.0: 67, of which 2
+//   - github.com/gojek/heimdall, v8.0.0: 39, of which one
 //   - github.com/sethgrid/pester, v1.2.0: 25, of which one
 //
 // Their tests of waits, 16 rows, are held by the policies' tests too.
 //
-// 17 rows: 9 pass, 8 differ on purpose.
+// 7 rows: 6 pass, 1 differs on purpose.
 func TestPeers(t *testing.T) {
 	same := 0
 	for _, c := range httpCases {
@@ -101,43 +83,13 @@ func TestPeers(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) { synctest.Test(t, c.run) })
 	}
-	require.Equal(t, [2]int{17, 9}, [2]int{len(httpCases), same}, "the counts in the comment above this test, and here")
+	require.Equal(t, [2]int{7, 6}, [2]int{len(httpCases), same}, "the counts in the comment above this test, and here")
 }
 
 var httpCases = []httpCase{
 	{
-		name:   "go-retryablehttp: TestClient_RedirectWithBody, a body",
-		method: "POST", body: `{"foo":"bar"}`, retries: 4, server: "307 201", attempts: 2, status: 201,
-	},
-	{
-		name:    "go-retryablehttp: TestClient_DefaultRetryPolicy_redirects", // ten requests, with one attempt each
-		retries: 4, server: "302", attempts: 10, text: "stopped after 10 redirects",
-	},
-	{
-		name: "go-retryablehttp: TestClient_Do, an io.Reader", differs: notBuffered,
-		method: "PUT", body: "hello", prepare: func(req *http.Request) { req.GetBody = nil },
-		retries: 50, server: "500 500 200", attempts: 1, status: 500,
-	},
-	{
-		name: "go-retryablehttp: TestClient_Do_fails, the default rule", differs: notBlindly,
-		method: "POST", retries: 2, server: "500", attempts: 1, status: 500,
-		check: func(t *testing.T, o *httpOutcome) { require.EqualError(t, o.done, "500 Internal Server Error") },
-	},
-	{
-		name: "go-retryablehttp: TestClient_CheckRetry", differs: noError,
-		retries: 4, server: "404", setup: retryOnce, attempts: 2, status: 404,
-	},
-	{
-		name: "go-retryablehttp: TestClient_Do_WithPrepareRetry", differs: headerStays,
-		retries: 2, server: "500 200", setup: numbering, attempts: 2, status: 200,
-		check: func(t *testing.T, o *httpOutcome) {
-			require.Equal(t, "1", o.received[0].Header.Get("Attempt"))
-			require.Equal(t, "2", o.received[1].Header.Get("Attempt"))
-		},
-	},
-	{
 		name:    "go-retryablehttp: TestClient_ResponseLogHook", // a Base may read the body of a failure
-		retries: 15, wait: 10 * time.Millisecond, server: "500 500 200", setup: numbering,
+		retries: 15, wait: 10 * time.Millisecond, server: "500 500 200", setup: logging,
 		attempts: 3, elapsed: 20 * time.Millisecond, status: 200,
 		check: func(t *testing.T, o *httpOutcome) { require.Equal(t, []string{"answer 1", "answer 2"}, o.log) },
 	},
@@ -147,20 +99,12 @@ var httpCases = []httpCase{
 		attempts: 2, elapsed: 2 * time.Second, status: 200,
 	},
 	{
-		name: "go-retryablehttp: TestBackoff_RateLimitLinearJitterBackoff, 502 ignore retry header", differs: anyStatus,
+		name:    "go-retryablehttp: TestBackoff_RateLimitLinearJitterBackoff, 502 ignore retry header",
+		differs: "Retry-After counts with any status that is retried",
 		retries: 1, wait: time.Second, server: "502 200", reply: http.Header{"Retry-After": {"2"}},
 		attempts: 2, elapsed: 2 * time.Second, status: 200,
 	},
-	{
-		name: "go-retryablehttp: TestBackoff_RateLimitLinearJitterBackoff, 429 retry header with jitter", differs: spread,
-		server: "429 200", reply: http.Header{"Retry-After": {"2"}}, setup: oneToFiveSeconds,
-		attempts: 2, elapsed: 2 * time.Second, upTo: 6 * time.Second, status: 200,
-	},
 
-	{
-		name: "rehttp: TestContextCancelOnRetry, during the wait", differs: answeredAtOnce,
-		deadline: time.Second, retries: 1, wait: 2 * time.Second, server: "500 2s:200", attempts: 1, status: 500,
-	},
 	{
 		name:    "rehttp: TestTransportTimeout",
 		retries: 1, wait: time.Second, server: "2s:200",
@@ -175,24 +119,12 @@ var httpCases = []httpCase{
 	},
 
 	{
-		name:   "heimdall: TestReqBodyResetForHTTPTimeoutHigherThanHystrix, with an Idempotency-Key",
-		method: "POST", body: strings.Repeat("x", 40<<10), header: http.Header{"Idempotency-Key": {"1"}},
-		retries: 5, server: "100ms:200 100ms:200 200",
-		setup:    func(o *httpOutcome) { o.transport.AttemptTimeout = 5 * time.Millisecond },
-		attempts: 3, elapsed: 10 * time.Millisecond, status: 200,
-	},
-	{
 		name:     "heimdall: TestHTTPClientContextTimeout",
 		deadline: time.Millisecond, server: "100ms:200", attempts: 1, elapsed: time.Millisecond,
 		check: func(t *testing.T, o *httpOutcome) {
 			want := &url.Error{Op: "Get", URL: "http://www.example.com/", Err: context.DeadlineExceeded}
 			require.Equal(t, want, o.err)
 		},
-	},
-	{
-		name: "heimdall: TestHTTPClientDoContextCancelledDuringRetry", differs: bothErrors,
-		cancel: 10 * time.Millisecond, retries: 3, wait: 100 * time.Millisecond, server: "500",
-		attempts: 1, elapsed: 10 * time.Millisecond, err: context.Canceled, text: "500 Internal Server Error",
 	},
 
 	{
@@ -208,21 +140,9 @@ var httpCases = []httpCase{
 	},
 }
 
-// retryOnce sets a Retryable that says yes the first time, whatever has come.
-func retryOnce(o *httpOutcome) {
-	asked := 0
-	o.transport.Retryable = func(*http.Request, *http.Response, error) bool {
-		asked++
-		return asked == 1
-	}
-}
-
-// numbering sets a Base that numbers the attempts in the header, and logs the bodies of failures.
-func numbering(o *httpOutcome) {
-	attempt := 0
+// logging sets a Base that logs the bodies of failures.
+func logging(o *httpOutcome) {
 	o.transport.Base = roundTripper(func(req *http.Request) (*http.Response, error) {
-		attempt++
-		req.Header.Set("Attempt", strconv.Itoa(attempt))
 		resp, err := o.base.RoundTrip(req)
 		if err == nil && resp.StatusCode == http.StatusInternalServerError {
 			body, _ := io.ReadAll(resp.Body)
@@ -236,33 +156,17 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// oneToFiveSeconds sets a policy of one retry, after a wait between these.
-func oneToFiveSeconds(o *httpOutcome) {
-	o.transport.Policy = func() backoff.BackOff {
-		return backoff.WithMaxRetries(backoff.NewExponentialBackOff(
-			backoff.WithInitialInterval(3*time.Second),
-			backoff.WithRandomizationFactor(2.0/3),
-		), 1)
-	}
-}
-
 func (c httpCase) run(t *testing.T) {
 	o := c.start(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	ctx := t.Context()
 	if c.deadline > 0 {
-		ctx, cancel = context.WithTimeout(ctx, c.deadline)
+		timed, cancel := context.WithTimeout(ctx, c.deadline)
 		defer cancel()
-	}
-	if c.cancel > 0 {
-		defer time.AfterFunc(c.cancel, cancel).Stop()
+		ctx = timed
 	}
 	req, err := http.NewRequestWithContext(ctx, c.method, "http://www.example.com/", strings.NewReader(c.body))
 	require.NoError(t, err)
 	maps.Copy(req.Header, c.header)
-	if c.prepare != nil {
-		c.prepare(req)
-	}
 
 	start := time.Now()
 	resp, err := o.client.Do(req)
@@ -275,20 +179,17 @@ func (c httpCase) run(t *testing.T) {
 		require.Equal(t, c.status, resp.StatusCode)
 	} else {
 		require.Zero(t, c.status, "%v", err)
-		require.True(t, c.err == nil || errors.Is(err, c.err), "%v", err)
 		require.ErrorContains(t, err, c.text)
 	}
 	synctest.Wait() // until the server has seen what was cut off
 
 	require.Len(t, o.received, c.attempts)
-	require.GreaterOrEqual(t, elapsed, c.elapsed, "simulated time")
-	require.LessOrEqual(t, elapsed, max(c.elapsed, c.upTo), "simulated time")
+	require.Equal(t, c.elapsed, elapsed, "simulated time")
 	for i, body := range o.bodies {
 		if o.received[i].Method == c.method { // otherwise it is a redirect
 			require.Equal(t, c.body, body, "the body is sent whole each time")
 		}
 	}
-	require.Empty(t, req.Header.Get("Attempt"), "the caller's header")
 	if c.check != nil {
 		c.check(t, o)
 	}
@@ -309,7 +210,6 @@ func (c httpCase) start(t *testing.T) *httpOutcome {
 		Policy: func() backoff.BackOff {
 			return backoff.WithMaxRetries(backoff.NewConstantBackOff(c.wait), uint64(c.retries))
 		},
-		Done: func(_ *http.Request, _ int, err error) { o.done = err },
 	}
 	o.client = &http.Client{Transport: o.transport}
 	if c.setup != nil {
