@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-var printTable = flag.Bool("table", false, "measure, and print the table of docs/measured.md, which takes three minutes")
+var printTable = flag.Bool("table", false, "measure, and print the table of docs/measured.md, which takes two minutes")
 
 const tableRounds = 100
 
@@ -37,7 +37,7 @@ var columns = []string{perCall, timedCall, ready, tenFailures}
 
 func TestTable(t *testing.T) {
 	if !*printTable {
-		t.Skip("it takes three minutes: run with -table")
+		t.Skip("it takes two minutes: run with -table")
 	}
 	contests := map[string]*contest{}
 	for _, task := range tasks(t.Context()) {
