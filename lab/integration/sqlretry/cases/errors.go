@@ -105,7 +105,7 @@ func (c PairCase) Run(t *testing.T, driver string, db *sql.DB) {
 	o := sqlretry.Options{
 		Tx:         c.Tx,
 		MaxRetries: math.MaxInt,
-		Policy:     ShortWaits,
+		Policy:     shortWaits,
 		Notify: func(_ context.Context, _ int, err error, _ time.Duration) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -178,8 +178,8 @@ func Meet() func(caller int) {
 	}
 }
 
-// ShortWaits is a policy for tests with many retries.
-func ShortWaits() backoff.BackOff {
+// shortWaits is a policy for tests with many retries.
+func shortWaits() backoff.BackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(time.Millisecond),
 		backoff.WithMaxInterval(20*time.Millisecond),

@@ -64,7 +64,7 @@ func newRound(t *testing.T, open func(t *testing.T) *sql.DB) *round {
 	r.options = sqlretry.Options{
 		Tx:         &sql.TxOptions{Isolation: sql.LevelSerializable},
 		MaxRetries: 200,
-		Policy:     ShortWaits,
+		Policy:     shortWaits,
 		Notify:     func(context.Context, int, error, time.Duration) { r.retries.Add(1) },
 	}
 	return r
