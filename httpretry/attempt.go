@@ -30,8 +30,8 @@ type attempt struct {
 	number   int
 	request  *http.Request  // as it is sent
 	response *http.Response // nil if there is none, or none any more
-	silence  silence        // ends it
-	lifetime lifetime       // of its context
+	silence  silence        // limits it
+	lifetime lifetime       // ends its context
 
 	asked         atomic.Bool // net/http for a connection
 	connected     atomic.Bool // so bytes of the request may have been sent
@@ -43,8 +43,9 @@ type attempt struct {
 func newAttempt(c *call, body io.ReadCloser) *attempt {
 	ctx, cancel := context.WithCancel(c.request.Context())
 	a := &attempt{call: c, number: c.attempts}
-	a.lifetime.cancel, a.lifetime.timeout = cancel, c.timeout
-	a.silence.start(c.timeout, cancel)
+	a.silence.timeout, a.silence.cancel = c.timeout, cancel
+	a.lifetime.cancel, a.lifetime.silence = cancel, &a.silence
+	a.silence.start()
 
 	a.request = c.request.WithContext(httptrace.WithClientTrace(ctx, a.trace()))
 	a.request.Cancel = nil //lint:ignore SA1019 when an http.Client closes it, the context ends, too
@@ -64,7 +65,7 @@ func newAttempt(c *call, body io.ReadCloser) *attempt {
 
 // getBody is called if net/http sends the request again by itself.
 func (a *attempt) getBody() (io.ReadCloser, error) {
-	body, err := a.call.request.GetBody()
+	body, err := a.call.getBody()
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (a *attempt) trace() *httptrace.ClientTrace {
 			}
 		},
 		Got1xxResponse: func(int, textproto.MIMEHeader) error {
-			if a.informational.Add(1) > maxInformational { // with this function set, net/http has no limit
+			if a.informational.Add(1) > maxInformational { // net/http leaves the limit to this function
 				return errors.New("http: too many informational responses")
 			}
 			a.silence.restart()
@@ -101,7 +102,7 @@ func (a *attempt) send(base http.RoundTripper) error {
 	resp, err := base.RoundTrip(a.request)
 	late := a.silence.stop()
 	if resp != nil && err == nil {
-		a.accept(resp)
+		a.accept(resp) // discard needs it, too
 	}
 
 	changed := a.call.length.err()

@@ -144,6 +144,16 @@ func TestBodyTaken(t *testing.T) {
 	}
 }
 
+// A GetBody that returns nil is a bug, which must not end the program in a goroutine of net/http's.
+func TestGetBodyNil(t *testing.T) {
+	transport, calls := answering(503)
+	req := newRequest(t, "PUT", "http://localhost", "body")
+	req.GetBody = func() (io.ReadCloser, error) { return nil, nil }
+	_, err := transport.RoundTrip(req)
+	require.EqualError(t, err, "http: the request's GetBody returned nil")
+	require.Equal(t, 1, *calls)
+}
+
 func TestGetBodyError(t *testing.T) {
 	errRewind := errors.New("rewind")
 	transport, calls := answering(503)
@@ -590,19 +600,16 @@ func TestEarlyReset(t *testing.T) {
 	})
 }
 
-// Over HTTP/2 a response may end before the request's body is sent. What is left is still sent.
-func TestEarlyResponse(t *testing.T) {
-	sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
-	var got []byte
-	var whole bool
-	framed(t, func(in <-chan frame, out chan<- frame) {
+// collect is a server that answers early, and then receives the request's body.
+func collect(got *[]byte, whole *bool) func(in <-chan frame, out chan<- frame) {
+	return func(in <-chan frame, out chan<- frame) {
 		for f := range in {
 			switch f.kind {
 			case frameHeaders:
 				out <- early(f)
 			case frameData:
-				got = append(got, f.payload...)
-				whole = whole || f.flags&endStream != 0
+				*got = append(*got, f.payload...)
+				*whole = *whole || f.flags&endStream != 0
 				if n := len(f.payload); n > 0 {
 					time.Sleep(time.Millisecond)
 					more := binary.BigEndian.AppendUint32(nil, uint32(n))
@@ -611,7 +618,15 @@ func TestEarlyResponse(t *testing.T) {
 				}
 			}
 		}
-	}, func(t *testing.T, base http.RoundTripper) {
+	}
+}
+
+// Over HTTP/2 a response may end before the request's body is sent. What is left is still sent.
+func TestEarlyResponse(t *testing.T) {
+	sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+	var got []byte
+	var whole bool
+	framed(t, collect(&got, &whole), func(t *testing.T, base http.RoundTripper) {
 		parent, contexts := parents()
 		for _, ctx := range contexts {
 			got, whole = nil, false
@@ -626,4 +641,25 @@ func TestEarlyResponse(t *testing.T) {
 		}
 		require.Zero(t, parent.registered.Load())
 	})
+}
+
+// What is left then may take as long as it likes, if it is not silent for AttemptTimeout.
+func TestEarlyResponseSlow(t *testing.T) {
+	for pause, want := range map[time.Duration]bool{9 * time.Second: true, 11 * time.Second: false} {
+		var got []byte
+		var whole bool
+		framed(t, collect(&got, &whole), func(t *testing.T, base http.RoundTripper) {
+			transport := &httpretry.Transport{Base: base, AttemptTimeout: 10 * time.Second}
+			parent := newCounting()
+			resp, err := transport.RoundTrip(slowUpload(t, 1024, pause).WithContext(parent))
+			require.NoError(t, err)
+			_, err = resp.Body.Read(make([]byte, 1))
+			require.Equal(t, io.EOF, err)
+			require.NoError(t, resp.Body.Close())
+			time.Sleep(2 * time.Minute)
+			require.Equal(t, want, whole)
+			require.Equal(t, want, len(got) == 1024)
+			require.Zero(t, parent.registered.Load())
+		})
+	}
 }

@@ -3,6 +3,7 @@ package httpretry
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 type call struct {
 	transport  *Transport
 	request    *http.Request
-	repeatable bool          // it can be sent again
-	idempotent bool          // and may be, whatever the server has done with it
+	resendable bool          // it can be sent again
+	idempotent bool          // and that does no harm, whatever the server has done with it
 	timeout    time.Duration // of an attempt; zero is none
 	attempts   int
 	last       *attempt // nil before the first attempt
@@ -23,14 +24,16 @@ type call struct {
 
 // run sends the request, once it has a slot, until the outcome is an answer or there must not be another attempt.
 //
-// It is the Retrier that waits for slots, which is what it needs AttemptTimeout for. The context with which it calls
-// an attempt is not used: that ends after AttemptTimeout, and with the attempt, while c.timeout limits silence, and a
-// response is read after the attempt. The Retrier calls notify exactly if it is going to wait, so there the attempt's
-// response is dropped. A response that is still there in the end is the last attempt's, and result returns it.
+// The Retrier calls notify whenever it is going to wait, and only then. There the response of the attempt is dropped.
+// So a response that is still there when the Retrier returns is one that no attempt has followed, and result returns it.
+//
+// The Retrier needs AttemptTimeout for the slots alone: it says how long a call waits for one, and which waits are made
+// without. The context that it gives to an attempt is not used. It would end an attempt that makes progress, and a
+// response that the caller has not read.
 func (c *call) run() error {
 	t := c.transport
-	c.repeatable = repeatable(c.request)
-	c.idempotent = c.repeatable && t.idempotent(c.request)
+	c.resendable = resendable(c.request)
+	c.idempotent = c.resendable && t.idempotent(c.request)
 	c.timeout = t.attemptTimeout(c.idempotent)
 
 	retrier := backoff.Retrier{
@@ -41,7 +44,7 @@ func (c *call) run() error {
 		Policy:         t.Policy,
 		Notify:         c.notify,
 	}
-	if c.repeatable { // another request, which may not even have a URL, must not put anything into a budget
+	if c.resendable { // another request, which may not even have a URL, must not put anything into a budget
 		retrier.Budget = t.budget(c.request.URL)
 	}
 	return retrier.Do(c.request.Context(), func(context.Context) error { return c.attempt() })
@@ -52,7 +55,7 @@ func (c *call) attempt() error {
 	body := c.request.Body
 	if c.attempts > 0 && hasBody(c.request) {
 		var err error
-		body, err = c.request.GetBody()
+		body, err = c.getBody()
 		if err != nil {
 			return backoff.Permanent(err)
 		}
@@ -67,13 +70,22 @@ func (c *call) attempt() error {
 	return c.checkResponse(c.last.response)
 }
 
+// getBody returns the request's body anew.
+func (c *call) getBody() (io.ReadCloser, error) {
+	body, err := c.request.GetBody()
+	if err == nil && body == nil {
+		return nil, errors.New("http: the request's GetBody returned nil")
+	}
+	return body, err
+}
+
 // checkError returns err, marked as permanent if there must not be another attempt after it.
 func (c *call) checkError(err error) error {
 	if c.request.Context().Err() != nil {
 		return err // the Retrier says why the call has ended
 	}
-	repeatable := c.idempotent || c.repeatable && c.last.notSent(err)
-	if !repeatable || invalidRequest(err) || !c.transport.retryable(c.request, nil, err) {
+	mayResend := c.idempotent || c.resendable && c.last.notSent(err)
+	if !mayResend || invalidRequest(err) || !c.transport.retryable(c.request, nil, err) {
 		return backoff.Permanent(err)
 	}
 	return err
@@ -82,8 +94,8 @@ func (c *call) checkError(err error) error {
 // checkResponse returns nil if resp is an answer, and an error if it tells of a failure: with the wait that the server
 // asks for, or marked as permanent if there must not be another attempt after it.
 func (c *call) checkResponse(resp *http.Response) error {
-	if !c.repeatableAfter(resp.StatusCode) {
-		if Retryable(resp, nil) { // the user's is not called, but to the budget and to Done this is a failure
+	if !c.mayResendAfter(resp.StatusCode) {
+		if Retryable(resp, nil) { // the default, not the user's: for the budget and Done, this is a failure all the same
 			return backoff.Permanent(statusError(resp))
 		}
 		return nil
@@ -94,14 +106,14 @@ func (c *call) checkResponse(resp *http.Response) error {
 	return backoff.RetryAfter(statusError(resp), retryAfter(resp.Header))
 }
 
-// repeatableAfter reports whether the request may be sent again after a response with this status.
-func (c *call) repeatableAfter(status int) bool {
+// mayResendAfter reports whether the request may be sent again after a response with this status.
+func (c *call) mayResendAfter(status int) bool {
 	switch status {
 	case http.StatusTooManyRequests:
-		return c.repeatable // the server has done nothing
+		return c.resendable // the server has done nothing
 	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
 		// Here neither. But whether the next attempt has another token, only a Retryable of the user's knows.
-		return c.idempotent || c.repeatable && c.transport.Retryable != nil
+		return c.idempotent || c.resendable && c.transport.Retryable != nil
 	}
 	return c.idempotent
 }

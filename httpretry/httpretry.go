@@ -8,8 +8,11 @@
 //
 // # What is sent again
 //
-// A request may be sent twice if its method is GET, HEAD, OPTIONS, TRACE, PUT or DELETE, or if its header has an
-// Idempotency-Key or X-Idempotency-Key. Then another attempt follows
+// A request can be sent again if it has no body or a GetBody, which [http.NewRequest] sets for a [bytes.Buffer], a
+// [bytes.Reader] or a [strings.Reader], and if it has no Upgrade header. All others are sent once.
+//
+// A request is idempotent if its method is GET, HEAD, OPTIONS, TRACE, PUT or DELETE, or if its header has an
+// Idempotency-Key or X-Idempotency-Key. It is sent again after
 //
 //   - a network error,
 //   - a server that is silent for 30 s ([Transport.AttemptTimeout]),
@@ -24,12 +27,8 @@
 // "403 Forbidden" or "407 Proxy Authentication Required", an OAuth server's invalid_grant, and a request that net/http
 // refuses to send, for example because of an invalid header.
 //
-// A server can say it, too: a response with "X-Should-Retry: false" is returned, and one with "X-Should-Retry: true" and
-// a status of 400 or more is followed by another attempt if the request may be sent twice.
-//
-// A body is sent again whole, so a request with a body needs a GetBody, which [http.NewRequest] sets for a
-// [bytes.Buffer], a [bytes.Reader] or a [strings.Reader]. Without GetBody it is sent once. So is a request with an
-// Upgrade header.
+// A server can say it, too: a response with "X-Should-Retry: false" is returned, and after one with
+// "X-Should-Retry: true" and a status of 400 or more an idempotent request is sent again.
 //
 // An [http.Client] follows a redirect by a request of its own, which has its own attempts. After status 307 and 308
 // it sends the method and the body again, also those of a POST.
@@ -37,8 +36,8 @@
 // # What comes back
 //
 // As without retries, you get a response of any status, whose body you close, or an error. If retries do not help,
-// it is the response of the last attempt, unread, such as a 503, or its error. The error also matches, by
-// [errors.Is],
+// it is the response of the last attempt, unread, such as a 503, or its error. If the request must not be sent again,
+// it is the error itself. Otherwise the error also matches, by [errors.Is],
 //
 //   - [backoff.ErrNoSlot] if there was no slot in time, and nothing was sent;
 //   - [backoff.ErrRetriesExhausted] if no retries were left, or the server asked for too long a wait;
@@ -46,8 +45,6 @@
 //   - [context.DeadlineExceeded] if another attempt, or a slot for it, would have come after the deadline of the
 //     request's context;
 //   - the error of the request's context if that has ended, even if the last attempt brought a response.
-//
-// It matches none of them if the request must not be sent again.
 //
 // The deadline is that of the request's context or the Timeout of the [http.Client], whichever is earlier. It limits
 // all attempts together, their waits, and the reading of the body.
@@ -112,18 +109,19 @@ type Transport struct {
 	// return [http.ErrUseLastResponse], or redirects are followed within an attempt.
 	Base http.RoundTripper
 
-	// AttemptTimeout limits how long an attempt may make no progress: until its connection is made, then until
-	// each part of the request's body is read to be sent, and from when the request is written until the response's
-	// headers are there. An answer of status 1xx is progress too. A negative value means no limit.
+	// AttemptTimeout limits how long an attempt may make no progress. The time begins with the attempt, and again when
+	// the connection is made, when a part of the request's body is read to be sent, when the request is written, and
+	// when an answer of status 1xx comes. It ends with the response's headers. A negative value means no limit.
 	//
-	// Zero means 30 s for requests that may be sent twice and, with Slots, for all; any other request then has no limit
-	// but its context's. A value above zero limits all requests, also those that are sent once.
+	// Zero means 30 s for idempotent requests that can be sent again and, with Slots, for all; any other request then
+	// has no limit but its context's. A value above zero limits all requests, also those that are sent once.
 	//
 	// The error of such an attempt matches [os.ErrDeadlineExceeded] and [context.DeadlineExceeded], has a
 	// method Timeout that returns true, and reads "no response within 2s, attempt 3".
 	//
 	// What the operating system buffers of a long upload counts as written. So AttemptTimeout should be longer
-	// than a few megabytes take.
+	// than a few megabytes take. And where a Read of the request's body blocks, as that of an [io.Pipe] may, net/http
+	// waits for it over HTTP/1, whatever the limit and the request's context.
 	AttemptTimeout time.Duration
 
 	// BodyTimeout limits how long a Read of the response's body may block, for example where the stream of a
@@ -157,23 +155,25 @@ type Transport struct {
 	// Retryable reports whether to try again after an attempt that brought resp, or err if resp is nil. Nil means the
 	// function [Retryable], which it can call.
 	//
-	// It is called after each attempt at a request that may be sent twice. If it returns false, any response counts as
-	// a success for Budget and Done. For another request it is called only if the server has done nothing with it: after
-	// status 429 and 401 and 407 (a Base may have a new token for the next attempt), and without a connection.
+	// It is called for requests that can be sent again: for an idempotent one after each attempt, for another one if
+	// the server has done nothing with it, that is after status 429, 401 and 407, and without a connection. (It should
+	// say yes to a 401 only if Base has a new token for the next attempt.) If it returns false, any response counts as a
+	// success for Budget and Done.
 	//
 	// It is not called after an error that is returned whatever it says: the request's context has ended, or net/http
 	// refuses to send the request. It may read the response's body if it puts one with the same content in its place.
 	Retryable func(req *http.Request, resp *http.Response, err error) bool
 
-	// Idempotent reports whether req may be sent twice. It is called once for each request that can be sent again at
-	// all. Nil means the methods and the keys that the package comment names. A key that is empty is none; one without
-	// values, as in req.Header["Idempotency-Key"] = nil, is one that is not sent: net/http's own rule.
+	// Idempotent reports whether req may be sent again even if the server has done its work. It is called once for each
+	// request that can be sent again. Nil means the methods and the keys that the package comment names. An empty key
+	// is none. A key without values, as in req.Header["Idempotency-Key"] = nil, is a key, which is not sent: net/http's
+	// own rule.
 	Idempotent func(req *http.Request) bool
 
 	// Budget pays for the retries of all requests, to whatever host. Share it with other clients of the same service.
 	//
 	// Nil means no budget if there are Slots, and otherwise a zero Budget for each host, that is for each scheme, name
-	// and port. The Transport remembers at least the last 5,000. Such a budget pays for five retries at first: if a host
+	// and port as the URL spells them. The Transport remembers at least the last 5,000. Such a budget pays for five retries at first: if a host
 	// is down when the process starts, ten GETs make 15 requests. &backoff.Budget{RetryCost: -1} refuses nothing.
 	Budget *backoff.Budget
 
@@ -182,7 +182,7 @@ type Transport struct {
 	Notify func(req *http.Request, attempt int, err error, wait time.Duration)
 
 	// Done, if not nil, is called once at the end of each request, after its slot is released, with the number of
-	// attempts: 0 if nothing was sent. The error is nil if the last response is a success or an answer that asks for
+	// attempts: 0 if Base was not called. The error is nil if the last response is a success or an answer that asks for
 	// no retry, such as a 404. Otherwise it is what RoundTrip would return if there were no response. If a function of
 	// the Transport panics, Done is not called.
 	Done func(req *http.Request, attempts int, err error)

@@ -173,6 +173,7 @@ func TestErrors(t *testing.T) {
 		{&net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "read", Err: io.EOF}}, 4},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: internal error")}, 4},
 		{&net.OpError{Op: "remote error", Err: errors.New("tls: bad record MAC")}, 4},
+		{text(`http: invalid header field name "A name"`), 1}, // of an http.ClientConn
 		{text("Forbidden"), 1}, // of a proxy
 		{text("Proxy Authentication Required"), 1},
 		{text("Service Unavailable"), 4},

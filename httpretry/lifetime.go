@@ -3,18 +3,15 @@ package httpretry
 import (
 	"context"
 	"sync"
-	"time"
 )
 
-// A lifetime ends an attempt's context.
-//
-// Over HTTP/1, the context lives until the response has ended: net/http does not send the rest of the request then.
-// Over HTTP/2 it does, so there the context also lives until each body of the request is closed. There may be several:
-// net/http sends a request again by itself. And it does not always close them, so timeout, if not zero, limits how long
-// they may take once the response has ended.
+// A lifetime ends an attempt's context: over HTTP/1 when the response has ended, because net/http then stops sending the
+// request. Over HTTP/2 net/http goes on, so the context also lives until all bodies of the request are closed. (There
+// are several if net/http sends the request again by itself.) Not every one is closed: it may be silent for no longer
+// than an attempt.
 type lifetime struct {
 	cancel  context.CancelFunc
-	timeout time.Duration
+	silence *silence // the attempt's
 
 	mu     sync.Mutex
 	bodies int  // of the request, that are not closed
@@ -46,8 +43,8 @@ func (l *lifetime) responseEnds(major int) {
 	switch {
 	case major < 2 || l.bodies == 0:
 		l.cancel()
-	case l.timeout > 0:
-		time.AfterFunc(l.timeout, l.cancel)
+	case !l.ended:
+		l.silence.start()
 	}
 	l.ended = true
 }

@@ -15,8 +15,7 @@ import (
 )
 
 // Retryable is the default of [Transport.Retryable]. It reports whether another attempt may help after one that
-// brought resp, or err if resp is nil, by the rules of the package comment. Whether the request may be sent twice, it
-// does not know.
+// brought resp, or err if resp is nil, by the rules of the package comment for an idempotent request.
 func Retryable(resp *http.Response, err error) bool {
 	if resp == nil {
 		return !permanent(err) && !invalidRequest(err)
@@ -30,8 +29,8 @@ func Retryable(resp *http.Response, err error) bool {
 	return backoff.RetryableStatus(resp.StatusCode)
 }
 
-// repeatable reports whether req can be sent again at all.
-func repeatable(req *http.Request) bool {
+// resendable reports whether req can be sent again at all.
+func resendable(req *http.Request) bool {
 	rewindable := !hasBody(req) || req.GetBody != nil
 	return rewindable && req.URL != nil && req.Header.Get("Upgrade") == ""
 }
@@ -120,7 +119,7 @@ var invalidRequests = []string{
 	"unsupported protocol scheme ",
 	"http: nil Request.Header",
 	"http: no Host in request URL",
-	"http: invalid Host header",
+	"http: invalid ",               // host, and what an http.ClientConn refuses
 	"http: Request.ContentLength=", // without a body
 	"http: ContentLength=",         // with a body of another length
 	"invalid Trailer key ",
