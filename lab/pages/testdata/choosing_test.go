@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -28,8 +29,6 @@ import (
 )
 
 var errDown = errors.New("down")
-
-func down(context.Context) error { return errDown }
 
 // A request that finds no slot waits for four of its five seconds. An order that does not exist is looked for once.
 func TestHandler(t *testing.T) {
@@ -163,14 +162,14 @@ func TestModel(t *testing.T) {
 		modelURL = "http://localhost"
 
 		var lines []string
-		err := ask(t.Context(), strings.NewReader("question"), func(line string) { lines = append(lines, line) })
+		err := ask(t.Context(), []byte("question"), func(line string) { lines = append(lines, line) })
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		require.Equal(t, []string{"Hello"}, lines)
 		require.Equal(t, 3, requests)
 	})
 }
 
-// A POST is sent again with a new token, and the next one has it.
+// A POST is sent again with a new token, and the next one has it. Without a new token, nothing is sent.
 func TestToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens, requests := 0, 0
@@ -196,6 +195,20 @@ func TestToken(t *testing.T) {
 			require.Equal(t, 200, resp.StatusCode)
 		}
 		require.Equal(t, 2, tokens)
+		require.Equal(t, 3, requests)
+
+		newToken = func(context.Context) (string, error) {
+			tokens++
+			return "", errDown
+		}
+		account.Transport.(*httpretry.Transport).Base.(*signer).forget("token 2")
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			req, err := http.NewRequestWithContext(t.Context(), method, "http://localhost", nil)
+			require.NoError(t, err)
+			_, err = account.Do(req)
+			require.ErrorIs(t, err, errDown)
+		}
+		require.Equal(t, 4, tokens)
 		require.Equal(t, 3, requests)
 	})
 }
@@ -261,13 +274,43 @@ func breaking(body io.ReadCloser) io.ReadCloser {
 	return io.NopCloser(io.MultiReader(bytes.NewReader(content[:4<<10]), iotest.ErrReader(io.ErrUnexpectedEOF)))
 }
 
-// Waiting for a database ends after its time and not after three retries; a report is asked for at equal distances.
+// Of a program's calls each is tried three times, and the first that fails ends it.
+func TestCLI(t *testing.T) {
+	remote.Policy = func() backoff.BackOff { return &backoff.ZeroBackOff{} } // signals know no bubble
+	var calls []any
+	upload = func(_ context.Context, with ...any) error {
+		calls = append(calls, with[0])
+		if with[0] == "b" {
+			return errDown
+		}
+		return nil
+	}
+	require.ErrorIs(t, run(t.Context(), []string{"a", "b", "c"}), errDown)
+	require.Equal(t, []any{"a", "b", "b", "b"}, calls)
+}
+
+// A database is one that answers each login with an error.
+type database string
+
+func (d database) Error() string         { return "SQLSTATE " + string(d) }
+func (d database) SQLState() string      { return string(d) }
+func (d database) Driver() driver.Driver { return nil }
+func (d database) Connect(context.Context) (driver.Conn, error) {
+	return nil, fmt.Errorf("login: %w", d)
+}
+
+// Waiting for a database ends after its time and not after three retries, but at once if the password is wrong. A
+// report is asked for at equal distances.
 func TestReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slog.SetDefault(slog.New(slog.DiscardHandler))
-		start := time.Now()
-		require.ErrorIs(t, startup.Do(t.Context(), down), errDown)
-		require.InDelta(t, 2*time.Minute, time.Since(start), float64(8*time.Second))
+		for state, after := range map[database]time.Duration{"57P03": 2 * time.Minute, "28P01": 0} {
+			db := sql.OpenDB(state)
+			defer db.Close()
+			start := time.Now()
+			require.ErrorIs(t, waitForDB(t.Context(), db), state)
+			require.InDelta(t, after, time.Since(start), float64(after/15))
+		}
 
 		asked := 0
 		last := time.Time{}

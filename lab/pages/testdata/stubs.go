@@ -92,8 +92,6 @@ type userClient interface {
 
 var users userClient
 
-var syncFiles func(ctx context.Context) error
-
 var upload func(ctx context.Context, with ...any) error
 
 var lookUp func(ctx context.Context, with ...any) error
