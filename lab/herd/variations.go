@@ -10,11 +10,9 @@ import (
 // variations are the rows of a table of handlers. In each, something is different.
 var variations = []struct{ name, flags string }{
 	{"as in the other tables", ""},
-	{"one process", "-processes 1"},
 	{"20 processes", "-processes 20"},
 	{"answers of 0.35 of the timeout", "-answer 350ms"},
 	{"and 20 processes", "-answer 350ms -processes 20"},
-	{"answers of half of the timeout", "-answer 500ms"},
 	{"timeout 3 s, deadline 15 s", "-timeout 3s -deadline 15s"},
 	{"deadline 1 s, as the timeout", "-deadline 1s"},
 	{"the busiest process has 10 times the calls", "-skew 10"},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"math"
-	"slices"
 	"time"
 
 	"example.com/backoff"
@@ -26,7 +25,6 @@ const (
 	twoLate     = "2 retries from 5 s"
 	usualWaits  = "default waits"
 	longWaits   = "first wait 2 N / spare"
-	longFull    = "first wait 2 N / spare, FullJitter"
 	longDelay   = "first wait 2 N / spare, delayed"
 )
 
@@ -151,12 +149,9 @@ func deviceWays(p plan) []way {
 		backoff.WithInitialInterval(first),
 		backoff.WithMaxInterval(4 * first),
 	}}
-	full := long
-	full.waits = append(slices.Clone(long.waits), backoff.WithJitter(backoff.FullJitter))
 	return []way{
 		{usualWaits, settings{retries: noLimit}.process},
 		{longWaits, long.process},
-		{longFull, full.process},
 		{longDelay, delayed(first, long)},
 	}
 }
