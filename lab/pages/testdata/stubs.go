@@ -55,12 +55,6 @@ var err error
 
 var id int64
 
-var ticker *backoff.Ticker
-
-var messages chan *Message
-
-func handle(*Message) {}
-
 var modelURL string
 
 var ErrNotFound = errors.New("not found")
