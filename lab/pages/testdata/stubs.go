@@ -55,6 +55,10 @@ var err error
 
 var id int64
 
+var messages chan *Message
+
+func handle(*Message) {}
+
 var modelURL string
 
 var ErrNotFound = errors.New("not found")
