@@ -195,8 +195,9 @@ func (c *call) run(op func(ctx context.Context) error) error {
 	}
 	defer c.end()
 
-	c.policy = c.retrier.newPolicy()
-	c.policy.Reset()
+	if c.retrier.Policy != nil {
+		c.policy = c.retrier.newPolicy()
+	}
 	for {
 		err := c.attempt(op)
 		if err == nil {
@@ -237,6 +238,9 @@ func (c *call) next(last error) error {
 		return last
 	}
 
+	if c.policy == nil { // the default, which a call that succeeds at once does not need
+		c.policy = r.newPolicy()
+	}
 	wait, err := c.ask(last)
 	if err != nil {
 		return err
@@ -349,7 +353,7 @@ func (r *Retrier) maxRetryAfter() time.Duration {
 	return max(0, cmp.Or(r.MaxRetryAfter, defaultMaxRetryAfter))
 }
 
-// newPolicy returns the policy of a call, with the limit of its retries.
+// newPolicy returns the policy of a call, with the limit of its retries, and calls its Reset.
 func (r *Retrier) newPolicy() BackOff {
 	var b BackOff
 	if r.Policy != nil {
@@ -361,5 +365,7 @@ func (r *Retrier) newPolicy() BackOff {
 	if c, ok := b.(*contextBackOff); ok {
 		b = c.BackOff // Do's context takes the place of c's
 	}
-	return WithMaxRetries(b, uint64(max(0, cmp.Or(r.MaxRetries, defaultMaxRetries))))
+	b = WithMaxRetries(b, uint64(max(0, cmp.Or(r.MaxRetries, defaultMaxRetries))))
+	b.Reset()
+	return b
 }
