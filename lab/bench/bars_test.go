@@ -35,7 +35,7 @@ func bars() []bar {
 		{task: perCall, peer: ours, factor: 0.65, others: []string{cenkaltiV4}},
 		{task: perCall, peer: ours, factor: 1, others: []string{cenkaltiV5, cenkaltiV7}, collected: true},
 		{task: perCall, peer: attempts, factor: 1.2, others: []string{ours}},
-		{task: timedCall, peer: service, factor: 1, others: []string{ours}},
+		{task: timedCall, peer: service, factor: 1.05, others: []string{ours}, collected: true},
 		{task: tenFailures, peer: ours, factor: 0.12, others: others},
 		{task: nextDefault, peer: ours, factor: 0.7, others: []string{cenkaltiV4}},
 	}
