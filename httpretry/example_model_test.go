@@ -20,9 +20,9 @@ import (
 func newModelClient(silence time.Duration) *http.Client {
 	return &http.Client{
 		Transport: &httpretry.Transport{
-			AttemptTimeout: 2 * time.Minute, // until the stream begins
-			BodyTimeout:    silence,         // between two parts of it
-			Slots:          backoff.NewSlots(10),
+			AttemptTimeout: 2 * time.Minute,      // until the stream begins
+			BodyTimeout:    silence,              // between two parts of it
+			Slots:          backoff.NewSlots(12), // 3/4 × 8 questions a minute × 2 minutes
 			Idempotent:     func(*http.Request) bool { return true },
 			Retryable: func(_ *http.Request, resp *http.Response, err error) bool {
 				return httpretry.Retryable(resp, err) || resp != nil && resp.StatusCode == http.StatusConflict
