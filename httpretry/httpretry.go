@@ -97,9 +97,9 @@ type Transport struct {
 	// http.DefaultTransport, set its Base to the old value, or it would call itself.
 	//
 	// Base receives the values of the request's context, and a copy of the URL and the header, which it may change. So it
-	// is the place for what each attempt needs anew, such as a signature or a token. (To fetch a token, use another
-	// context, or what net/http tells of that fetch counts for the request.) It should return a [backoff.Permanent] where
-	// another attempt would not help.
+	// is the place for what each attempt needs anew, such as a signature or a token. (If it fetches a token with the
+	// request's context, that connection counts as the request's: a POST whose own fails is then sent once.) It should
+	// return a [backoff.Permanent] where another attempt would not help.
 	//
 	// When the request's context ends, RoundTrip of Base must return, and so must a Read of the response's body. Whether
 	// there was a connection, net/http tells by GetConn and GotConn of an [httptrace.ClientTrace]. If another Base does
