@@ -190,6 +190,7 @@ func (c *cell) roundTrip(t *testing.T, base http.RoundTripper, req *http.Request
 		require.Empty(t, req.URL.RawQuery, "not that of the attempt before")
 		req.URL.RawQuery = "signature"
 	}
+	require.Equal(t, c.has("body") && !c.has("once"), req.GetBody != nil)
 
 	fail := func(text string) (*http.Response, error) {
 		if req.Body != nil {
