@@ -28,24 +28,23 @@ const maxInformational = 1000
 type attempt struct {
 	call     *call
 	number   int
-	request  *http.Request  // as it is sent
-	response *http.Response // nil if there is none, or none any more
-	silence  silence        // limits it
-	lifetime lifetime       // ends its context
+	request  *http.Request      // as it is sent
+	response *http.Response     // nil if there is none, or none any more
+	cancel   context.CancelFunc // ends the request's context; called at the latest when the response has ended
+	silence  silence
 
-	asked         atomic.Bool // net/http for a connection
-	connected     atomic.Bool // so bytes of the request may have been sent
-	wrote         atomic.Bool // the whole request
-	informational atomic.Int32
+	// What net/http has told of it:
+	asked         atomic.Bool  // it looks for a connection
+	connected     atomic.Bool  // it has one, so bytes of the request may have been sent
+	wrote         atomic.Bool  // it has written the whole request
+	informational atomic.Int32 // number of answers of status 1xx
 }
 
 // newAttempt makes the next attempt of c, with this body.
 func newAttempt(c *call, body io.ReadCloser) *attempt {
 	ctx, cancel := context.WithCancel(c.request.Context())
-	a := &attempt{call: c, number: c.attempts}
-	a.silence.timeout, a.silence.cancel = c.timeout, cancel
-	a.lifetime.cancel, a.lifetime.silence = cancel, &a.silence
-	a.silence.start()
+	a := &attempt{call: c, number: c.attempts, cancel: cancel}
+	a.silence.start(c.timeout, cancel)
 
 	a.request = c.request.WithContext(httptrace.WithClientTrace(ctx, a.trace()))
 	a.request.Cancel = nil //lint:ignore SA1019 when an http.Client closes it, the context ends, too
@@ -55,7 +54,7 @@ func newAttempt(c *call, body io.ReadCloser) *attempt {
 		a.request.URL = &url
 	}
 	if hasBody(c.request) {
-		a.request.Body = a.upload(body)
+		a.request.Body = &upload{ReadCloser: body, attempt: a}
 		if c.request.GetBody != nil {
 			a.request.GetBody = a.getBody
 		}
@@ -69,7 +68,7 @@ func (a *attempt) getBody() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.upload(body), nil
+	return &upload{ReadCloser: body, attempt: a}, nil
 }
 
 // trace learns from net/http how far the attempt has come. If net/http sends the request again by itself, the second
@@ -102,7 +101,7 @@ func (a *attempt) send(base http.RoundTripper) error {
 	resp, err := base.RoundTrip(a.request)
 	late := a.silence.stop()
 	if resp != nil && err == nil {
-		a.accept(resp) // discard needs it, too
+		a.accept(resp) // even if it is late, so that discard closes it
 	}
 
 	changed := a.call.length.err()
@@ -126,16 +125,16 @@ func (a *attempt) accept(resp *http.Response) {
 	switch {
 	case resp.Body == nil || resp.Body == http.NoBody: // http.Client accepts nil, too
 		resp.Body = http.NoBody
-		a.lifetime.responseEnds(resp.ProtoMajor) // not every caller closes what is not there
+		a.cancel() // not every caller closes what is not there
 	case resp.StatusCode == http.StatusSwitchingProtocols:
-		a.lifetime.cancel() // the connection is the caller's, and net/http no longer ends it with the context
+		a.cancel() // the connection is the caller's: net/http does not end it with the context
 	default:
-		resp.Body = &body{ReadCloser: resp.Body, attempt: a, major: resp.ProtoMajor}
+		resp.Body = &body{ReadCloser: resp.Body, attempt: a}
 	}
 }
 
-// notSent reports whether an attempt that ended with err has sent no byte of the request. net/http asks for a
-// connection first, and says if it has got one. Of another Base nothing is known but err.
+// notSent reports whether an attempt that ended with err has sent no byte of the request. net/http tells that it looks
+// for a connection, and then that it has one. Of another Base nothing is known but err.
 func (a *attempt) notSent(err error) bool {
 	if a.asked.Load() {
 		return !a.connected.Load()
@@ -143,10 +142,10 @@ func (a *attempt) notSent(err error) bool {
 	return dialFailed(err)
 }
 
-// discard ends a, within discardTime, whatever the response's body does. It reads what is left of the body, so that
-// its connection can be used again.
+// discard ends a, and returns within discardTime, whatever the response's body does. It reads what is left of the
+// body, so that its connection can be used again.
 func (a *attempt) discard() {
-	defer a.lifetime.cancel()
+	defer a.cancel()
 	resp := a.response
 	if resp == nil {
 		return

@@ -10,7 +10,6 @@ import (
 type body struct {
 	io.ReadCloser
 	attempt *attempt
-	major   int   // version of HTTP
 	read    int64 // bytes
 	late    error // of a Read that took longer than BodyTimeout
 }
@@ -21,7 +20,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.readInTime(p)
 	if err != nil { // not every caller closes what has ended
-		b.attempt.lifetime.responseEnds(b.major)
+		b.attempt.cancel()
 	}
 	return n, err
 }
@@ -33,7 +32,7 @@ func (b *body) readInTime(p []byte) (int, error) {
 		return b.ReadCloser.Read(p)
 	}
 
-	timer := time.AfterFunc(timeout, b.attempt.lifetime.cancel)
+	timer := time.AfterFunc(timeout, b.attempt.cancel)
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
 	inTime := timer.Stop()
@@ -45,6 +44,6 @@ func (b *body) readInTime(p []byte) (int, error) {
 }
 
 func (b *body) Close() error {
-	defer b.attempt.lifetime.responseEnds(b.major)
+	defer b.attempt.cancel()
 	return b.ReadCloser.Close()
 }

@@ -10,7 +10,8 @@ import (
 	"example.com/backoff"
 )
 
-// A call is a request with all its attempts.
+// A call is a request with all its attempts. What ends it is an answer: a response after which there is no reason for
+// another attempt.
 type call struct {
 	transport  *Transport
 	request    *http.Request
@@ -22,7 +23,7 @@ type call struct {
 	length     length   // of the request's body
 }
 
-// run sends the request, once it has a slot, until the outcome is an answer or there must not be another attempt.
+// run sends the request, once it has a slot, until there is an answer or there must not be another attempt.
 //
 // The Retrier calls notify whenever it is going to wait, and only then. There the response of the attempt is dropped.
 // So a response that is still there when the Retrier returns is one that no attempt has followed, and result returns it.
@@ -50,7 +51,7 @@ func (c *call) run() error {
 	return retrier.Do(c.request.Context(), func(context.Context) error { return c.attempt() })
 }
 
-// attempt makes an attempt. It returns nil if the outcome is an answer, and otherwise an error for the Retrier.
+// attempt makes an attempt. It returns nil if that brings an answer, and otherwise an error for the Retrier.
 func (c *call) attempt() error {
 	body := c.request.Body
 	if c.attempts > 0 && hasBody(c.request) {
@@ -95,7 +96,7 @@ func (c *call) checkError(err error) error {
 // asks for, or marked as permanent if there must not be another attempt after it.
 func (c *call) checkResponse(resp *http.Response) error {
 	if !c.mayResendAfter(resp.StatusCode) {
-		if Retryable(resp, nil) { // the default, not the user's: for the budget and Done, this is a failure all the same
+		if Retryable(resp, nil) { // a failure, which Budget and Done learn of
 			return backoff.Permanent(statusError(resp))
 		}
 		return nil
@@ -112,7 +113,7 @@ func (c *call) mayResendAfter(status int) bool {
 	case http.StatusTooManyRequests:
 		return c.resendable // the server has done nothing
 	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
-		// Here neither. But whether the next attempt has another token, only a Retryable of the user's knows.
+		// It has done nothing here, too. But only a Retryable of the user's knows whether the next attempt has another token.
 		return c.idempotent || c.resendable && c.transport.Retryable != nil
 	}
 	return c.idempotent
@@ -126,13 +127,14 @@ func (c *call) notify(_ context.Context, attempt int, err error, wait time.Durat
 	}
 }
 
-// result returns what the call ends with, if the Retrier has ended with err. A response is the caller's then.
+// result returns what the call ends with, if the Retrier has ended with err. A response is the caller's then. It is
+// not returned if the Retrier has ended because the context has.
 func (c *call) result(err error) (*http.Response, error) {
 	if c.last == nil || c.last.response == nil {
 		return nil, err
 	}
 	ended := c.request.Context().Err()
-	if ended != nil && errors.Is(err, ended) { // it may also have ended after the Retrier has
+	if ended != nil && errors.Is(err, ended) {
 		return nil, err
 	}
 

@@ -2,26 +2,21 @@ package httpretry
 
 import (
 	"cmp"
-	"hash/maphash"
 	"net/url"
 	"sync"
 
 	"example.com/backoff"
 )
 
-// seed is that of all hashes of hosts.
-var seed = maphash.MakeSeed()
-
-// hosts holds a budget for each host. It remembers the last 5,000 hosts, and at most 10,000. A hash of the
-// host's name takes as little memory for a long name as for a short one.
+// hosts holds a budget for each host. It remembers the last 5,000 hosts, and at most 10,000.
 type hosts struct {
 	mu     sync.Mutex
-	recent map[uint64]*backoff.Budget
-	old    map[uint64]*backoff.Budget
+	recent map[string]*backoff.Budget
+	old    map[string]*backoff.Budget
 }
 
 func (h *hosts) budget(service *url.URL) *backoff.Budget {
-	key := maphash.String(seed, service.Scheme+"://"+service.Host)
+	key := service.Scheme + "://" + service.Host
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -31,7 +26,7 @@ func (h *hosts) budget(service *url.URL) *backoff.Budget {
 
 	if h.recent == nil || len(h.recent) == 5000 {
 		h.old = h.recent
-		h.recent = make(map[uint64]*backoff.Budget)
+		h.recent = make(map[string]*backoff.Budget)
 	}
 	budget := cmp.Or(h.old[key], new(backoff.Budget))
 	h.recent[key] = budget

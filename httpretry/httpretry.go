@@ -36,15 +36,18 @@
 // # What comes back
 //
 // As without retries, you get a response of any status, whose body you close, or an error. If retries do not help,
-// it is the response of the last attempt, unread, such as a 503, or its error. If the request must not be sent again,
-// it is the error itself. Otherwise the error also matches, by [errors.Is],
+// that is the response of the last attempt, unread, such as a 503, or its error, which also matches, by [errors.Is],
 //
-//   - [backoff.ErrNoSlot] if there was no slot in time, and nothing was sent;
-//   - [backoff.ErrRetriesExhausted] if no retries were left, or the server asked for too long a wait;
+//   - [backoff.ErrRetriesExhausted] if no retries were left;
 //   - [backoff.ErrBudgetExhausted] if the budget could not pay for a retry;
-//   - [context.DeadlineExceeded] if another attempt, or a slot for it, would have come after the deadline of the
-//     request's context;
-//   - the error of the request's context if that has ended, even if the last attempt brought a response.
+//   - [context.DeadlineExceeded] if another attempt would have come after the deadline of the request's context.
+//
+// It matches none of these if the request must not be sent again.
+//
+// If there was no slot in time, and nothing was sent, the error matches [backoff.ErrNoSlot]. If the request's context
+// has ended, it matches the context's error, even if the last attempt brought a response. And if there was no slot after
+// a wait that was made without one, you get an error that matches [context.DeadlineExceeded] in place of the response,
+// which was dropped before the wait.
 //
 // The deadline is that of the request's context or the Timeout of the [http.Client], whichever is earlier. It limits
 // all attempts together, their waits, and the reading of the body.
@@ -61,13 +64,12 @@
 //		},
 //	}
 //
-// [backoff.Slots] says how many to make. Use one such client for each service. MaxConnsPerHost of an [http.Transport] is
-// no such limit: an attempt would wait for its connection within its AttemptTimeout.
+// [backoff.Slots] explains the formula. Use one such client for each service.
 //
 // # HTTP/2
 //
-// Over HTTP/2 all attempts may use one connection, even one that is dead. Set SendPingTimeout and PingTimeout in the
-// base's HTTP2 configuration below AttemptTimeout, so that such a connection is found and replaced.
+// Over HTTP/2 all attempts may use one connection, even one that is dead. In the field HTTP2 of an [http.Transport], set
+// SendPingTimeout and PingTimeout to less than AttemptTimeout together, so that such a connection is found and replaced.
 package httpretry
 
 import (
@@ -103,7 +105,7 @@ type Transport struct {
 	//
 	// When the request's context ends, RoundTrip of Base must return, and so must a Read of the response's body. Whether
 	// there was a connection, net/http tells by GetConn and GotConn of an [httptrace.ClientTrace]. If another Base does
-	// not, an error that contains a [net.OpError] with Op "dial" must mean that nothing was sent.
+	// not, an error that contains a [net.OpError] with Op "dial" or "proxyconnect" must mean that nothing was sent.
 	//
 	// If Base is a Transport too, the attempts multiply. If Base calls an [http.Client], let its CheckRedirect
 	// return [http.ErrUseLastResponse], or redirects are followed within an attempt.
@@ -111,17 +113,17 @@ type Transport struct {
 
 	// AttemptTimeout limits how long an attempt may make no progress. The time begins with the attempt, and again when
 	// the connection is made, when a part of the request's body is read to be sent, when the request is written, and
-	// when an answer of status 1xx comes. It ends with the response's headers. A negative value means no limit.
+	// when an answer of status 1xx comes. It ends with the response's headers.
 	//
-	// Zero means 30 s for idempotent requests that can be sent again and, with Slots, for all; any other request then
-	// has no limit but its context's. A value above zero limits all requests, also those that are sent once.
+	// Zero means 30 s. But without Slots, a request that is not idempotent, or that cannot be sent again, has no limit
+	// then. A value above zero limits all requests, a negative value none.
 	//
 	// The error of such an attempt matches [os.ErrDeadlineExceeded] and [context.DeadlineExceeded], has a
 	// method Timeout that returns true, and reads "no response within 2s, attempt 3".
 	//
 	// What the operating system buffers of a long upload counts as written. So AttemptTimeout should be longer
-	// than a few megabytes take. And where a Read of the request's body blocks, as that of an [io.Pipe] may, net/http
-	// waits for it over HTTP/1, whatever the limit and the request's context.
+	// than the network takes for a few megabytes. And where a Read of the request's body blocks, as that of an [io.Pipe]
+	// may, net/http waits for it over HTTP/1, whatever the limit and the request's context.
 	AttemptTimeout time.Duration
 
 	// BodyTimeout limits how long a Read of the response's body may block, for example where the stream of a
@@ -155,26 +157,26 @@ type Transport struct {
 	// Retryable reports whether to try again after an attempt that brought resp, or err if resp is nil. Nil means the
 	// function [Retryable], which it can call.
 	//
-	// It is called for requests that can be sent again: for an idempotent one after each attempt, for another one if
-	// the server has done nothing with it, that is after status 429, 401 and 407, and without a connection. (It should
-	// say yes to a 401 only if Base has a new token for the next attempt.) If it returns false, any response counts as a
-	// success for Budget and Done.
+	// It is called for requests that can be sent again: for an idempotent one after each attempt, for another one after
+	// status 429 and without a connection, and also after 401 and 407, to which it should say yes if Base has a new token
+	// for the next attempt. It is not called if the request's context has ended, or if net/http refuses to send the
+	// request.
 	//
-	// It is not called after an error that is returned whatever it says: the request's context has ended, or net/http
-	// refuses to send the request. It may read the response's body if it puts one with the same content in its place.
+	// If it returns false, any response counts as a success for Budget and Done. It may read the response's body if it
+	// puts one with the same content in its place.
 	Retryable func(req *http.Request, resp *http.Response, err error) bool
 
 	// Idempotent reports whether req may be sent again even if the server has done its work. It is called once for each
 	// request that can be sent again. Nil means the methods and the keys that the package comment names. An empty key
-	// is none. A key without values, as in req.Header["Idempotency-Key"] = nil, is a key, which is not sent: net/http's
-	// own rule.
+	// is none. A key without values, as in req.Header["Idempotency-Key"] = nil, counts but is not sent, as in net/http.
 	Idempotent func(req *http.Request) bool
 
 	// Budget pays for the retries of all requests, to whatever host. Share it with other clients of the same service.
 	//
 	// Nil means no budget if there are Slots, and otherwise a zero Budget for each host, that is for each scheme, name
-	// and port as the URL spells them. The Transport remembers at least the last 5,000. Such a budget pays for five retries at first: if a host
-	// is down when the process starts, ten GETs make 15 requests. &backoff.Budget{RetryCost: -1} refuses nothing.
+	// and port as the URL spells them. The Transport remembers at least the last 5,000 hosts. Such a budget pays for
+	// five retries at first: if a host is down when the process starts, ten GETs make 15 requests.
+	// &backoff.Budget{RetryCost: -1} refuses nothing.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which counts from 1,
@@ -191,7 +193,8 @@ type Transport struct {
 }
 
 // RoundTrip sends req, and again as long as that may help. The package comment says what it returns. The response's
-// body must be closed, even if it is empty. The request's Cancel channel is not heeded; cancel its context.
+// body must be closed, even if it is empty. When it has ended, the rest of the request's body is not sent, not even over
+// HTTP/2. The request's Cancel channel is not heeded; cancel its context.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := call{transport: t, request: req}
 	defer c.end()

@@ -92,7 +92,7 @@ func refused(err error) bool {
 }
 
 // alert returns the TLS alert with which the other side has ended a handshake, or nil. If that side is a proxy, the
-// alert is in an error within an error.
+// alert is in an error with Op "proxyconnect".
 func alert(err error) error {
 	var operation *net.OpError
 	for errors.As(err, &operation) {

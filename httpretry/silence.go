@@ -10,19 +10,17 @@ import (
 // A silence ends an attempt that makes no progress for timeout. Zero is no limit.
 type silence struct {
 	timeout time.Duration
-	cancel  context.CancelFunc
 
 	mu    sync.Mutex
 	timer *time.Timer // nil if there is no limit
 	read  int64       // bytes of the request's body
 }
 
-// start begins the timeout. It is called once, and again only after stop.
-func (s *silence) start() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.timeout > 0 {
-		s.timer = time.AfterFunc(s.timeout, s.cancel)
+// start begins the timeout, which calls cancel.
+func (s *silence) start(timeout time.Duration, cancel context.CancelFunc) {
+	s.timeout = timeout
+	if timeout > 0 {
+		s.timer = time.AfterFunc(timeout, cancel)
 	}
 }
 
@@ -47,8 +45,7 @@ func (s *silence) restartAt(read int64) {
 	}
 }
 
-// stop stops the timeout, and reports whether it was over. It is called once for each start: another call would say that
-// it was.
+// stop stops the timeout, and reports whether it was over. It is called once: another call would say that it was.
 func (s *silence) stop() (late bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// An upload is a body of the request, as an attempt sends it. net/http may read and close it even after RoundTrip has
-// returned.
+// An upload is the body of an attempt's request. net/http may read and close it even after RoundTrip has returned.
 type upload struct {
 	io.ReadCloser
 	attempt *attempt
@@ -16,19 +15,13 @@ type upload struct {
 	closed  atomic.Bool
 }
 
-// upload returns body as a sends it.
-func (a *attempt) upload(body io.ReadCloser) *upload {
-	a.lifetime.bodyBegins()
-	return &upload{ReadCloser: body, attempt: a}
-}
-
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.ReadCloser.Read(p)
 	u.read += int64(n)
 	u.attempt.silence.restartAt(u.read)
 
-	whole := err == io.EOF && !u.closed.Load() // a body that is closed may end anywhere
-	changed := u.attempt.call.length.check(u.read, whole)
+	ended := err == io.EOF && !u.closed.Load() // a body that is closed may end anywhere
+	changed := u.attempt.call.length.check(u.read, ended)
 	if changed != nil {
 		return n, changed
 	}
@@ -36,9 +29,7 @@ func (u *upload) Read(p []byte) (int, error) {
 }
 
 func (u *upload) Close() error {
-	if !u.closed.Swap(true) {
-		u.attempt.lifetime.bodyEnds()
-	}
+	u.closed.Store(true)
 	return u.ReadCloser.Close()
 }
 
@@ -46,24 +37,24 @@ func (u *upload) Close() error {
 // from another one, such as a buffer that has been read already, before the server takes that for the whole.
 type length struct {
 	mu      sync.Mutex
-	least   int64 // bytes that have been read
-	known   bool  // there are no more
+	seen    int64 // most bytes that an attempt has read
+	whole   bool  // these are all
 	changed error
 }
 
-// check returns an error if an attempt has read so many bytes, and perhaps the whole body, and another one's body was
-// longer or shorter.
-func (l *length) check(read int64, whole bool) error {
+// check returns an error if a body ends before what another attempt has seen, or goes on after what was the whole. An
+// attempt has read so many bytes of it, and if ended is true, these are all.
+func (l *length) check(read int64, ended bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	shorter := whole && read < l.least
-	longer := l.known && read > l.least
+	shorter := ended && read < l.seen
+	longer := l.whole && read > l.seen
 	if shorter || longer {
-		l.changed = fmt.Errorf("http: the request's body has changed: %d bytes, and %d in an earlier attempt", read, l.least)
+		l.changed = fmt.Errorf("http: the request's body has changed: %d bytes, and %d in an earlier attempt", read, l.seen)
 		return l.changed
 	}
-	l.least = max(l.least, read)
-	l.known = l.known || whole
+	l.seen = max(l.seen, read)
+	l.whole = l.whole || ended
 	return nil
 }
 
