@@ -74,31 +74,33 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// Where nothing succeeds, a batch ends early, with a short error.
+// Where nothing succeeds, a batch ends early, with a short error. Bad files do not end it.
 func TestBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slog.SetDefault(slog.New(slog.DiscardHandler))
-		var started atomic.Int64
+		var attempts atomic.Int64
 		upload = func(context.Context, ...any) error {
-			started.Add(1)
-			return backoff.Permanent(errDown)
+			attempts.Add(1)
+			return errDown
 		}
+		start := time.Now()
 		err := uploadAll(t.Context(), make5000())
 		require.ErrorIs(t, err, errDown)
-		require.LessOrEqual(t, started.Load(), int64(20+15))
-		require.Less(t, len(err.Error()), 100)
+		require.ErrorContains(t, err, "5000 files are not uploaded\ntwenty failures in a row")
+		require.LessOrEqual(t, attempts.Load(), int64(100*21+100))
+		require.InDelta(t, 11*time.Minute, time.Since(start), float64(2*time.Minute))
 
 		upload = func(_ context.Context, with ...any) error {
-			if with[0] == "file 7" {
+			if strings.HasPrefix(with[0].(string), "file 7") {
 				return backoff.Permanent(errDown)
 			}
 			return nil
 		}
-		require.EqualError(t, uploadAll(t.Context(), make5000()), "1 files failed")
+		require.EqualError(t, uploadAll(t.Context(), make5000()), "111 files are not uploaded")
 
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.EqualError(t, uploadAll(ended, make5000()), "5000 files failed")
+		require.EqualError(t, uploadAll(ended, make5000()), "5000 files are not uploaded")
 	})
 }
 
@@ -145,14 +147,17 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
-// An overloaded API is asked again. A stream that stalls ends with an error.
+// An overloaded API is asked again. A stream that stalls ends with an error, and so does one that ends too early.
 func TestModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		requests := 0
+		requests, answer := 0, ""
 		model.Transport.(*httpretry.Transport).Base = baseFunc(func(req *http.Request) (*http.Response, error) {
 			requests++
 			if requests < 3 {
 				return &http.Response{StatusCode: 529, Body: http.NoBody}, nil
+			}
+			if answer != "" {
+				return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(answer))}, nil
 			}
 			read, write := io.Pipe()
 			go fmt.Fprintln(write, "Hello")
@@ -166,6 +171,11 @@ func TestModel(t *testing.T) {
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		require.Equal(t, []string{"Hello"}, lines)
 		require.Equal(t, 3, requests)
+
+		answer = "Hello\n"
+		require.Equal(t, io.ErrUnexpectedEOF, ask(t.Context(), nil, func(string) {}))
+		answer = "Hello\ndata: [DONE]\n"
+		require.NoError(t, ask(t.Context(), nil, func(string) {}))
 	})
 }
 
@@ -173,7 +183,7 @@ func TestModel(t *testing.T) {
 func TestToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens, requests := 0, 0
-		newToken = func(context.Context) (string, error) {
+		newToken = func() (string, error) {
 			tokens++
 			return fmt.Sprint("token ", tokens), nil
 		}
@@ -197,11 +207,11 @@ func TestToken(t *testing.T) {
 		require.Equal(t, 2, tokens)
 		require.Equal(t, 3, requests)
 
-		newToken = func(context.Context) (string, error) {
+		newToken = func() (string, error) {
 			tokens++
 			return "", errDown
 		}
-		account.Transport.(*httpretry.Transport).Base.(*signer).forget("token 2")
+		account.Transport.(*httpretry.Transport).Base.(*signer).token.Store(nil)
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			req, err := http.NewRequestWithContext(t.Context(), method, "http://localhost", nil)
 			require.NoError(t, err)

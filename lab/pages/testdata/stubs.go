@@ -5,6 +5,7 @@ package page
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -33,6 +34,7 @@ import (
 	v7 "github.com/cenkalti/backoff/v7"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
 
 	"example.com/backoff"
 	"example.com/backoff/httpretry"
@@ -41,10 +43,11 @@ import (
 
 // No page uses all of the imports.
 var _ = []any{
-	bufio.NewScanner, bytes.NewReader, context.Background, sha256.New, sql.Open, hex.EncodeToString, json.Marshal,
+	bufio.NewScanner, bytes.NewReader, cmp.Or[int], context.Background, sha256.New, sql.Open, hex.EncodeToString, json.Marshal,
 	errors.New, expvar.NewInt, fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, http.Get, httptest.NewServer,
 	os.Exit, signal.Notify, strings.HasPrefix, new(sync.Mutex), new(atomic.Int64), syscall.SIGTERM, testing.Short,
-	synctest.Test, time.Now, retry.New, v7.Permanent, require.NoError, new(errgroup.Group), backoff.Retry, httpretry.Retryable, sqlretry.Do,
+	synctest.Test, time.Now, retry.New, v7.Permanent, require.NoError, new(errgroup.Group), new(singleflight.Group),
+	backoff.Retry, httpretry.Retryable, sqlretry.Do,
 }
 
 var ctx context.Context
@@ -100,7 +103,7 @@ var connect func(ctx context.Context) (*Conn, error)
 
 var listen func(ctx context.Context, conn *Conn) error
 
-var newToken func(ctx context.Context) (string, error)
+var newToken func() (string, error)
 
 var reportState func(ctx context.Context, id string) (string, error)
 
