@@ -974,7 +974,8 @@ func TestRetrierHTTP(t *testing.T) {
 	})
 }
 
-// A call allocates no more than the same one written by hand, whatever the Retrier has.
+// A call that succeeds at once allocates no policy, and otherwise no more than the same one written by hand, whatever the
+// Retrier has.
 func TestRetrierAllocs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -997,12 +998,12 @@ func TestRetrierAllocs(t *testing.T) {
 		},
 	} {
 		allocs := testing.AllocsPerRun(100, func() { require.NoError(t, r.Do(ctx, succeeds)) })
-		require.LessOrEqual(t, allocs, byHand, name)
+		require.LessOrEqual(t, allocs, byHand-2, name)
 		allocs = testing.AllocsPerRun(100, func() {
 			_, err := backoff.DoWithData(ctx, &r, value)
 			require.NoError(t, err)
 		})
-		require.LessOrEqual(t, allocs, byHand, name+", with data")
+		require.LessOrEqual(t, allocs, byHand-2, name+", with data")
 	}
 }
 

@@ -21,8 +21,10 @@ const (
 	discardTime  = 100 * time.Millisecond
 )
 
-// maxInformational is how many answers of status 1xx an attempt takes.
+// maxInformational is how many answers of status 1xx an attempt takes. net/http has no limit where a trace asks for them.
 const maxInformational = 1000
+
+var errInformational = errors.New("http: too many informational responses")
 
 // An attempt is a request that is sent once.
 type attempt struct {
@@ -87,8 +89,9 @@ func (a *attempt) trace() *httptrace.ClientTrace {
 			}
 		},
 		Got1xxResponse: func(int, textproto.MIMEHeader) error {
-			if a.informational.Add(1) > maxInformational { // net/http leaves the limit to this function
-				return errors.New("http: too many informational responses")
+			if a.informational.Add(1) > maxInformational {
+				a.cancel() // the error is lost if the caller has a trace, too
+				return errInformational
 			}
 			a.silence.restart()
 			return nil
@@ -108,6 +111,8 @@ func (a *attempt) send(base http.RoundTripper) error {
 	switch {
 	case changed != nil:
 		err = backoff.Permanent(changed)
+	case a.informational.Load() > maxInformational:
+		err = errInformational
 	case late: // what came can no longer be read
 		err = &timeoutError{fmt.Sprintf("no response within %v, attempt %d", a.call.timeout, a.number)}
 	case err == nil && resp == nil: // http.Client says the same

@@ -153,7 +153,11 @@ func TestGetBodyNil(t *testing.T) {
 
 func TestGetBodyError(t *testing.T) {
 	errRewind := errors.New("rewind")
-	transport, calls := answering(503)
+	transport, calls := counted(func(req *http.Request) (*http.Response, error) {
+		_, err := req.GetBody() // as net/http, when it sends a request again by itself
+		require.Same(t, errRewind, err)
+		return &http.Response{StatusCode: 503}, nil
+	})
 	attempts := 0
 	transport.Done = func(_ *http.Request, n int, _ error) { attempts = n }
 	parent := newCounting()

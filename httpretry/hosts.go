@@ -2,21 +2,26 @@ package httpretry
 
 import (
 	"cmp"
+	"hash/maphash"
 	"net/url"
 	"sync"
 
 	"example.com/backoff"
 )
 
-// hosts holds a budget for each host. It remembers the last 5,000 hosts, and at most 10,000.
+// seed is that of all hashes of hosts.
+var seed = maphash.MakeSeed()
+
+// hosts holds a budget for each host. It remembers the last 5,000 hosts, and at most 10,000. A hash of the host's name
+// takes no more memory for a name of megabytes, which a redirect may have brought.
 type hosts struct {
 	mu     sync.Mutex
-	recent map[string]*backoff.Budget
-	old    map[string]*backoff.Budget
+	recent map[uint64]*backoff.Budget
+	old    map[uint64]*backoff.Budget
 }
 
 func (h *hosts) budget(service *url.URL) *backoff.Budget {
-	key := service.Scheme + "://" + service.Host
+	key := maphash.String(seed, service.Scheme+"://"+service.Host)
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -26,7 +31,7 @@ func (h *hosts) budget(service *url.URL) *backoff.Budget {
 
 	if h.recent == nil || len(h.recent) == 5000 {
 		h.old = h.recent
-		h.recent = make(map[string]*backoff.Budget)
+		h.recent = make(map[uint64]*backoff.Budget)
 	}
 	budget := cmp.Or(h.old[key], new(backoff.Budget))
 	h.recent[key] = budget

@@ -42,7 +42,7 @@
 //   - [backoff.ErrBudgetExhausted] if the budget could not pay for a retry;
 //   - [context.DeadlineExceeded] if another attempt would have come after the deadline of the request's context.
 //
-// It matches none of these if the request must not be sent again.
+// If the request must not be sent again, the error is returned as it is.
 //
 // If there was no slot in time, and nothing was sent, the error matches [backoff.ErrNoSlot]. If the request's context
 // has ended, it matches the context's error, even if the last attempt brought a response. And if there was no slot after
@@ -113,7 +113,7 @@ type Transport struct {
 
 	// AttemptTimeout limits how long an attempt may make no progress. The time begins with the attempt, and again when
 	// the connection is made, when a part of the request's body is read to be sent, when the request is written, and
-	// when an answer of status 1xx comes. It ends with the response's headers.
+	// when one of the first thousand answers of status 1xx comes; the next one ends the attempt. It ends with the response's headers.
 	//
 	// Zero means 30 s. But without Slots, a request that is not idempotent, or that cannot be sent again, has no limit
 	// then. A value above zero limits all requests, a negative value none.
@@ -159,8 +159,8 @@ type Transport struct {
 	//
 	// It is called for requests that can be sent again: for an idempotent one after each attempt, for another one after
 	// status 429 and without a connection, and also after 401 and 407, to which it should say yes if Base has a new token
-	// for the next attempt. It is not called if the request's context has ended, or if net/http refuses to send the
-	// request.
+	// for the next attempt. After an error it is not called if the request's context has ended, or if net/http refuses
+	// to send the request.
 	//
 	// If it returns false, any response counts as a success for Budget and Done. It may read the response's body if it
 	// puts one with the same content in its place.

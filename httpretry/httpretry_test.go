@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestZeroTransport(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 }
 
-// Which requests may be sent twice. TestSent has all outcomes.
+// Which requests are idempotent. TestSent has all outcomes.
 func TestIdempotent(t *testing.T) {
 	for _, test := range []struct {
 		method string
@@ -341,6 +342,7 @@ func TestNotSent(t *testing.T) {
 		{"proxy refuses the client", via(answers(403)), "https://example.com", 1},
 		{"proxy wants a password", via(answers(407)), "https://example.com", 1},
 		{"by the text alone", fails(errors.New("Service Unavailable")), "https://example.com", 1},
+		{"proxy, by another Base", fails(&net.OpError{Op: "proxyconnect", Err: syscall.ECONNREFUSED}), "http://localhost", 4},
 		{"wrapped", fails(fmt.Errorf("send: %w", errDial)), "http://localhost", 4},
 		{"read", fails(&net.OpError{Op: "read", Err: io.EOF}), "http://localhost", 1},
 		{"after a connection", func(req *http.Request) (*http.Response, error) {
@@ -418,6 +420,26 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// MaxRetryAfter is the longest wait that a server may ask for.
+func TestMaxRetryAfter(t *testing.T) {
+	for limit, want := range map[time.Duration]int{0: 1, 90 * time.Second: 2, 89 * time.Second: 1, -1: 1} {
+		ctx, cancel := context.WithCancel(context.Background())
+		waits := 0
+		transport, _ := counted(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {"90"}}}, nil
+		})
+		transport.MaxRetryAfter = limit
+		transport.Notify = func(*http.Request, int, error, time.Duration) {
+			waits++
+			cancel() // the wait need not be waited for
+		}
+		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
+		require.Equal(t, want == 2, err != nil, limit)
+		require.Equal(t, want, waits+1, limit)
+		cancel()
+	}
+}
+
 // A server may say itself whether to try again. A POST without a key is not sent again for that.
 func TestShouldRetry(t *testing.T) {
 	for _, test := range []struct {
@@ -481,19 +503,21 @@ func TestBareResponse(t *testing.T) {
 	for _, test := range []struct {
 		code         int
 		status, want string
+		body         io.ReadCloser
 	}{
-		{503, "503 Busy", "503 Busy"},
-		{503, "", "503 Service Unavailable"},
-		{599, "", "599 "},
+		{503, "503 Busy", "503 Busy", nil},
+		{503, "", "503 Service Unavailable", http.NoBody},
+		{599, "", "599 ", nil},
 	} {
 		transport, _ := counted(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: test.code, Status: test.status}, nil
+			return &http.Response{StatusCode: test.code, Status: test.status, Body: test.body}, nil
 		})
 		var reasons []string
 		transport.Notify = func(_ *http.Request, _ int, err error, _ time.Duration) { reasons = append(reasons, err.Error()) }
 		resp, err := (&http.Client{Transport: transport}).Get("http://localhost")
 		require.NoError(t, err)
 		require.Equal(t, test.code, resp.StatusCode)
+		require.Equal(t, http.NoBody, resp.Body)
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, []string{test.want, test.want, test.want}, reasons)
 	}
@@ -652,7 +676,7 @@ func TestManyHosts(t *testing.T) {
 	send("down")
 	send("down")
 	for i := range 100_000 {
-		send(fmt.Sprintf("host-%d.%s.example.com", i, strings.Repeat("long", 100)))
+		send(fmt.Sprintf("host-%d.%s.example.com", i, strings.Repeat("long", 1000)))
 		if i%4_900 == 0 {
 			send("down")
 			require.Equal(t, 1, down, "its budget was forgotten")

@@ -32,11 +32,11 @@ import (
 // MaxRetries -1; patient has AttemptTimeout -1.
 //
 // The columns are a status; status 409 with X-Should-Retry; a connection that is refused; one that net/http does not
-// get, for example from a proxy; a connection that is cut before the request is read, and one that is cut after it; a server that
-// answers only after AttemptTimeout; an invalid value in the request's header; a URL with an unknown scheme; a body of
-// the request that fails as a dial does; one that takes longer than AttemptTimeout, but not its parts; a response whose
-// body neither ends nor heeds its context; a proxy and an OAuth server that refuse; a context that has ended; and no
-// slot.
+// get, for example from a proxy; a connection that is cut before the request is read, and one that is cut after it; a
+// server that answers only after AttemptTimeout; an invalid value in the request's header; a URL with an unknown scheme;
+// a body of the request that fails as a dial does; one that takes longer than AttemptTimeout, but not its parts; a
+// response whose body neither ends nor heeds its context; a proxy and an OAuth server that refuse; a context that has
+// ended; and no slot.
 const sent = `
 request                408     429     500     502     503     504     520     529     501     401     403     407     409true  refused  tunnel  before  after   slow    header  scheme  dialing  long    hung    proxy403  proxy407  grant  ended  full
 GET                    4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  4/15/1  1/-1/1  1/-1/1  1/-1/1  1/-1/1  4/15/1   4/15/1   4/15/1  4/15/1  4/15/1  4/15/1  1/0/1   1/0/1   -        -       4/15/1  1/0/1     1/0/1     1/0/1  0/0/0  0/0/0

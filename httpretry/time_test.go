@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
 	"os"
 	"strings"
@@ -89,7 +90,8 @@ func TestTimeoutError(t *testing.T) {
 		AttemptTimeout: time.Second,
 		Policy:         noWaits,
 		MaxRetries:     1,
-		Retryable: func(_ *http.Request, _ *http.Response, err error) bool {
+		Retryable: func(req *http.Request, _ *http.Response, err error) bool {
+			require.Equal(t, "localhost", req.Host)
 			received = append(received, err)
 			return true
 		},
@@ -285,7 +287,8 @@ func TestTimeoutAfterDial(t *testing.T) {
 	for dial, want := range map[time.Duration]int{9 * time.Second: 1, time.Hour: 4} {
 		for _, major := range []int{1, 2} {
 			transport := &httpretry.Transport{AttemptTimeout: 10 * time.Second, Policy: noWaits}
-			requests, dials := 0, 0
+			requests := 0
+			var dials atomic.Int64
 			bubble(t, major, transport, func(_ http.ResponseWriter, r *http.Request) {
 				requests++
 				io.Copy(io.Discard, r.Body)
@@ -293,7 +296,7 @@ func TestTimeoutAfterDial(t *testing.T) {
 				base := transport.Base.(*http.Transport)
 				connect := base.DialContext
 				base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-					dials++
+					dials.Add(1)
 					select {
 					case <-time.After(dial):
 						return connect(ctx, network, address)
@@ -312,28 +315,33 @@ func TestTimeoutAfterDial(t *testing.T) {
 				require.Contains(t, fmt.Sprint(err), "no response within 10s, attempt 4")
 				time.Sleep(time.Hour) // until the dials have ended
 			})
-			require.Equal(t, want, dials)
+			require.EqualValues(t, want, dials.Load())
 			require.Equal(t, want == 1, requests == 1)
 		}
 	}
 }
 
-// A server that sends nothing but answers of status 1xx does not hold a request forever.
+// A server that sends nothing but answers of status 1xx does not hold a request forever, also if the caller has a trace
+// that wants more of them.
 func TestEndlessInformational(t *testing.T) {
-	for _, major := range []int{1, 2} {
-		transport := &httpretry.Transport{Policy: noWaits}
-		requests := 0
-		bubble(t, major, transport, func(w http.ResponseWriter, r *http.Request) {
-			requests++
-			for range 5000 {
-				w.WriteHeader(http.StatusEarlyHints)
-			}
-		}, func(t *testing.T, client *http.Client) {
-			_, err := client.Get("http://localhost")
-			require.Contains(t, fmt.Sprint(err), "too many informational responses")
-			require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
-		})
-		require.Equal(t, 4, requests)
+	more := &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error { return nil }}
+	for _, trace := range []*httptrace.ClientTrace{{}, more} {
+		for _, major := range []int{1, 2} {
+			transport := &httpretry.Transport{Policy: noWaits}
+			var requests atomic.Int32
+			bubble(t, major, transport, func(w http.ResponseWriter, r *http.Request) {
+				requests.Add(1)
+				for range 5000 {
+					w.WriteHeader(http.StatusEarlyHints)
+				}
+			}, func(t *testing.T, client *http.Client) {
+				req := newRequest(t, "GET", "http://localhost", "")
+				_, err := client.Do(req.WithContext(httptrace.WithClientTrace(t.Context(), trace)))
+				require.Contains(t, fmt.Sprint(err), "too many informational responses")
+				require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
+			})
+			require.EqualValues(t, 4, requests.Load())
+		}
 	}
 }
 
@@ -378,6 +386,7 @@ func TestResend(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			transport, attempts := counted(func(req *http.Request) (*http.Response, error) {
 				trace := httptrace.ContextClientTrace(req.Context())
+				trace.GotConn(httptrace.GotConnInfo{})
 				_, err := io.ReadFull(req.Body, make([]byte, len(test.first)))
 				require.NoError(t, err)
 				if test.first == "body" {
@@ -386,6 +395,7 @@ func TestResend(t *testing.T) {
 				require.NoError(t, req.Body.Close())
 
 				time.Sleep(6 * time.Second)
+				trace.GotConn(httptrace.GotConnInfo{Reused: true})
 				body, err := req.GetBody()
 				require.NoError(t, err)
 				_, err = io.ReadAll(iotest.OneByteReader(body))
@@ -405,6 +415,49 @@ func TestResend(t *testing.T) {
 			require.Equal(t, test.want, time.Since(start))
 		})
 	}
+}
+
+// A request that could not be written is no progress.
+func TestNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport, _ := counted(func(req *http.Request) (*http.Response, error) {
+			time.Sleep(6 * time.Second)
+			httptrace.ContextClientTrace(req.Context()).WroteRequest(httptrace.WroteRequestInfo{Err: io.EOF})
+			<-req.Context().Done()
+			return nil, req.Context().Err()
+		})
+		transport.AttemptTimeout = 10 * time.Second
+		transport.MaxRetries = -1
+		start := time.Now()
+		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.Equal(t, 10*time.Second, time.Since(start))
+	})
+}
+
+// An upload that goes on when the headers are there does not begin the timeout again, which would end the response.
+func TestUploadAfterHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport, _ := counted(func(req *http.Request) (*http.Response, error) {
+			go func() {
+				time.Sleep(5 * time.Second)
+				io.Copy(io.Discard, req.Body)
+			}()
+			read, write := io.Pipe()
+			stop := context.AfterFunc(req.Context(), func() { write.CloseWithError(req.Context().Err()) })
+			time.AfterFunc(30*time.Second, func() {
+				write.Close()
+				stop()
+			})
+			return &http.Response{StatusCode: 200, Body: read}, nil
+		})
+		transport.AttemptTimeout = 10 * time.Second
+		resp, err := transport.RoundTrip(newRequest(t, "PUT", "http://localhost", "body"))
+		require.NoError(t, err)
+		_, err = io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+	})
 }
 
 // A response that comes after AttemptTimeout all the same is closed and not used.

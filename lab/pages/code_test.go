@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"fmt"
+	"go/format"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -115,6 +116,17 @@ func pages(t *testing.T) []string {
 	names, err := fs.Glob(root, "docs/*.md")
 	require.NoError(t, err)
 	return append(names, "README.md")
+}
+
+// The code of the pages is formatted.
+func TestFormat(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, b := range blocks(t, page) {
+			formatted, err := format.Source([]byte(b.code))
+			require.NoError(t, err)
+			require.Equal(t, string(formatted), b.code, "%s:%d", page, b.line)
+		}
+	}
 }
 
 // The code of the pages compiles, with testdata/stubs.go where it names what a page does not show; programs run; and

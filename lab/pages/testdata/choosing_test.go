@@ -88,7 +88,7 @@ func TestBatch(t *testing.T) {
 		require.ErrorIs(t, err, errDown)
 		require.ErrorContains(t, err, "5000 files are not uploaded\ntwenty failures in a row")
 		require.LessOrEqual(t, attempts.Load(), int64(100*21+100))
-		require.InDelta(t, 11*time.Minute, time.Since(start), float64(2*time.Minute))
+		require.InDelta(t, 13*time.Minute, time.Since(start), float64(3*time.Minute))
 
 		upload = func(_ context.Context, with ...any) error {
 			if strings.HasPrefix(with[0].(string), "file 7") {
