@@ -21,7 +21,8 @@ const (
 	discardTime  = 100 * time.Millisecond
 )
 
-// maxInformational is how many answers of status 1xx an attempt takes. net/http has no limit where a trace asks for them.
+// maxInformational is how many answers of status 1xx an attempt takes. net/http has no limit where a trace asks for
+// them.
 const maxInformational = 1000
 
 var errInformational = errors.New("http: too many informational responses")
@@ -90,7 +91,7 @@ func (a *attempt) trace() *httptrace.ClientTrace {
 		},
 		Got1xxResponse: func(int, textproto.MIMEHeader) error {
 			if a.informational.Add(1) > maxInformational {
-				a.cancel() // the error is lost if the caller has a trace, too
+				a.cancel() // httptrace returns the error of the caller's own trace, if there is one
 				return errInformational
 			}
 			a.silence.restart()
@@ -130,7 +131,7 @@ func (a *attempt) accept(resp *http.Response) {
 	switch {
 	case resp.Body == nil || resp.Body == http.NoBody: // http.Client accepts nil, too
 		resp.Body = http.NoBody
-		a.cancel() // not every caller closes what is not there
+		a.cancel() // not every caller closes an empty body
 	case resp.StatusCode == http.StatusSwitchingProtocols:
 		a.cancel() // the connection is the caller's: net/http does not end it with the context
 	default:

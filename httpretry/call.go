@@ -25,12 +25,12 @@ type call struct {
 
 // run sends the request, once it has a slot, until there is an answer or there must not be another attempt.
 //
-// The Retrier calls notify whenever it is going to wait, and only then. There the response of the attempt is dropped.
-// So a response that is still there when the Retrier returns is one that no attempt has followed, and result returns it.
+// The Retrier calls notify before each wait, and notify drops the attempt's response. So one that is left in the end was
+// followed by no attempt, and result returns it.
 //
 // The Retrier needs AttemptTimeout for the slots alone: it says how long a call waits for one, and which waits are made
-// without. The context that it gives to an attempt is not used. It would end an attempt that makes progress, and a
-// response that the caller has not read.
+// without. (It may differ from c.timeout, but only if there are no Slots.) The context that the Retrier gives to an
+// attempt is not used. It would end an attempt that makes progress, and a response that the caller has not read.
 func (c *call) run() error {
 	t := c.transport
 	c.resendable = resendable(c.request)

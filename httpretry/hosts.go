@@ -12,8 +12,8 @@ import (
 // seed is that of all hashes of hosts.
 var seed = maphash.MakeSeed()
 
-// hosts holds a budget for each host. It remembers the last 5,000 hosts, and at most 10,000. A hash of the host's name
-// takes no more memory for a name of megabytes, which a redirect may have brought.
+// hosts holds a budget for each host, in two generations of 5,000. A hash of the host's name takes no more memory for a
+// name of megabytes, which a redirect may have brought.
 type hosts struct {
 	mu     sync.Mutex
 	recent map[uint64]*backoff.Budget

@@ -19,8 +19,8 @@
 //   - status 408, 429, 500, 502, 503, 504, and 512 to 599 ([backoff.RetryableStatus]).
 //
 // Any other request, such as a POST without a key, is sent again only if the server has done nothing with it: after
-// status 429, and if no connection could be made, to the server or through its proxy. After any other error nobody knows
-// whether the server has done the work. Ask the server before you send such a request again.
+// status 429, or if no connection could be made, directly or through a proxy. After any other error nobody knows whether
+// the server has done the work. Ask the server before you send such a request again.
 //
 // Some failures will be the same next time and are returned immediately: a certificate that is not accepted, a TLS
 // handshake that the other side refuses, plain HTTP in answer to TLS, an unknown host name, an invalid port, a proxy's
@@ -35,19 +35,20 @@
 //
 // # What comes back
 //
-// As without retries, you get a response of any status, whose body you close, or an error. If retries do not help,
-// that is the response of the last attempt, unread, such as a 503, or its error, which also matches, by [errors.Is],
+// As without retries, you get a response of any status, whose body you close, or an error. If retries do not help, you
+// get the last attempt's response, unread, such as a 503; or, if it brought none, its error, which also matches, by
+// [errors.Is],
 //
 //   - [backoff.ErrRetriesExhausted] if no retries were left;
 //   - [backoff.ErrBudgetExhausted] if the budget could not pay for a retry;
 //   - [context.DeadlineExceeded] if another attempt would have come after the deadline of the request's context.
 //
-// If the request must not be sent again, the error is returned as it is.
+// If the request must not be sent again, the error is returned as it is. If there was no slot in time, and nothing was
+// sent, the error matches [backoff.ErrNoSlot]. If the request's context ends where another attempt would follow, the
+// error matches the context's, even if the last attempt brought a response.
 //
-// If there was no slot in time, and nothing was sent, the error matches [backoff.ErrNoSlot]. If the request's context
-// has ended, it matches the context's error, even if the last attempt brought a response. And if there was no slot after
-// a wait that was made without one, you get an error that matches [context.DeadlineExceeded] in place of the response,
-// which was dropped before the wait.
+// A response is dropped before the wait for another attempt. If that is not made after all, because GetBody fails, or
+// because a long wait gave the slot back and none is free in time, you get an error.
 //
 // The deadline is that of the request's context or the Timeout of the [http.Client], whichever is earlier. It limits
 // all attempts together, their waits, and the reading of the body.
@@ -100,12 +101,12 @@ type Transport struct {
 	//
 	// Base receives the values of the request's context, and a copy of the URL and the header, which it may change. So it
 	// is the place for what each attempt needs anew, such as a signature or a token. (If it fetches a token with the
-	// request's context, that connection counts as the request's: a POST whose own fails is then sent once.) It should
-	// return a [backoff.Permanent] where another attempt would not help.
+	// request's context, that connection counts as the request's: a POST that then gets none of its own is not sent
+	// again.) It should return a [backoff.Permanent] where another attempt would not help.
 	//
 	// When the request's context ends, RoundTrip of Base must return, and so must a Read of the response's body. Whether
-	// there was a connection, net/http tells by GetConn and GotConn of an [httptrace.ClientTrace]. If another Base does
-	// not, an error that contains a [net.OpError] with Op "dial" or "proxyconnect" must mean that nothing was sent.
+	// there was a connection, net/http tells by GetConn and GotConn of an [httptrace.ClientTrace]. A Base that calls
+	// neither must return a [net.OpError] with Op "dial" or "proxyconnect" only if nothing was sent.
 	//
 	// If Base is a Transport too, the attempts multiply. If Base calls an [http.Client], let its CheckRedirect
 	// return [http.ErrUseLastResponse], or redirects are followed within an attempt.
@@ -113,10 +114,10 @@ type Transport struct {
 
 	// AttemptTimeout limits how long an attempt may make no progress. The time begins with the attempt, and again when
 	// the connection is made, when a part of the request's body is read to be sent, when the request is written, and
-	// when one of the first thousand answers of status 1xx comes; the next one ends the attempt. It ends with the response's headers.
+	// when an answer of status 1xx comes (of which an attempt takes a thousand). It ends with the response's headers.
 	//
-	// Zero means 30 s. But without Slots, a request that is not idempotent, or that cannot be sent again, has no limit
-	// then. A value above zero limits all requests, a negative value none.
+	// Zero means 30 s; but without Slots, no limit for requests that are not idempotent or cannot be sent again. A value
+	// above zero limits all requests, a negative value none.
 	//
 	// The error of such an attempt matches [os.ErrDeadlineExceeded] and [context.DeadlineExceeded], has a
 	// method Timeout that returns true, and reads "no response within 2s, attempt 3".
@@ -134,8 +135,8 @@ type Transport struct {
 	BodyTimeout time.Duration
 
 	// Slots limits the requests in progress, to whatever host, also those that are sent once. A request holds a slot
-	// in its attempts and in short waits, as in a [backoff.Retrier], but not while its response's body is read: streams
-	// are not counted. Nil means no limit.
+	// in its attempts and in waits that are, apart from what the server asks for, shorter than AttemptTimeout, but not
+	// while its response's body is read: streams are not counted. Nil means no limit.
 	//
 	// Base and the functions below must not send requests through the same Slots: they would wait for the slot that
 	// their own request holds.
@@ -157,10 +158,10 @@ type Transport struct {
 	// Retryable reports whether to try again after an attempt that brought resp, or err if resp is nil. Nil means the
 	// function [Retryable], which it can call.
 	//
-	// It is called for requests that can be sent again: for an idempotent one after each attempt, for another one after
-	// status 429 and without a connection, and also after 401 and 407, to which it should say yes if Base has a new token
-	// for the next attempt. After an error it is not called if the request's context has ended, or if net/http refuses
-	// to send the request.
+	// It is called for requests that can be sent again. For an idempotent one it is called after each attempt; for
+	// another one only after status 429, 401 or 407, or if no connection was made. After 401 and 407, say yes if Base has
+	// a new token for the next attempt. After an error it is not called if the request's context has ended, or if
+	// net/http refuses to send the request.
 	//
 	// If it returns false, any response counts as a success for Budget and Done. It may read the response's body if it
 	// puts one with the same content in its place.
@@ -185,16 +186,16 @@ type Transport struct {
 
 	// Done, if not nil, is called once at the end of each request, after its slot is released, with the number of
 	// attempts: 0 if Base was not called. The error is nil if the last response is a success or an answer that asks for
-	// no retry, such as a 404. Otherwise it is what RoundTrip would return if there were no response. If a function of
-	// the Transport panics, Done is not called.
+	// no retry, such as a 404. Otherwise it says why there was no other attempt, even if RoundTrip returns a response. If
+	// a function of the Transport panics, Done is not called.
 	Done func(req *http.Request, attempts int, err error)
 
 	hosts hosts
 }
 
 // RoundTrip sends req, and again as long as that may help. The package comment says what it returns. The response's
-// body must be closed, even if it is empty. When it has ended, the rest of the request's body is not sent, not even over
-// HTTP/2. The request's Cancel channel is not heeded; cancel its context.
+// body must be closed, even if it is empty. When that body has ended, the rest of the request's is not sent, not even
+// over HTTP/2. The request's Cancel channel is not heeded; cancel its context.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := call{transport: t, request: req}
 	defer c.end()

@@ -91,8 +91,8 @@ func refused(err error) bool {
 	return false
 }
 
-// alert returns the TLS alert with which the other side has ended a handshake, or nil. If that side is a proxy, the
-// alert is in an error with Op "proxyconnect".
+// alert returns the TLS alert with which the other side has ended a handshake, or nil. If that side is a proxy, its
+// OpError is within another one, with Op "proxyconnect".
 func alert(err error) error {
 	var operation *net.OpError
 	for errors.As(err, &operation) {

@@ -20,7 +20,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	u.read += int64(n)
 	u.attempt.silence.restartAt(u.read)
 
-	ended := err == io.EOF && !u.closed.Load() // a body that is closed may end anywhere
+	ended := err == io.EOF && !u.closed.Load() // after Close, EOF says nothing about the length
 	changed := u.attempt.call.length.check(u.read, ended)
 	if changed != nil {
 		return n, changed
@@ -42,8 +42,8 @@ type length struct {
 	changed error
 }
 
-// check returns an error if a body ends before what another attempt has seen, or goes on after what was the whole. An
-// attempt has read so many bytes of it, and if ended is true, these are all.
+// check returns an error if a body ends before what another attempt has seen, or goes on after what was the whole. read
+// is how many bytes an attempt has read so far, and ended whether there are no more.
 func (l *length) check(read int64, ended bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
