@@ -450,6 +450,7 @@ func TestShouldRetry(t *testing.T) {
 	}{
 		{"GET", "true", 409, 4},
 		{"GET", "true", 400, 4},
+		{"GET", "true", 401, 4},
 		{"GET", "true", 200, 1}, // no failure
 		{"GET", "true", 304, 1},
 		{"GET", "false", 503, 1},
