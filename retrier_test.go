@@ -198,6 +198,23 @@ func TestRetrierNoTimeLimit(t *testing.T) {
 	}
 }
 
+// A Policy is called before the first attempt: its limit of time begins with the call.
+func TestRetrierPolicyTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &backoff.Retrier{Policy: func() backoff.BackOff {
+			return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(time.Minute))
+		}}
+		attempts := 0
+		err := r.Do(t.Context(), func(context.Context) error {
+			attempts++
+			time.Sleep(time.Minute)
+			return io.EOF
+		})
+		require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
+		require.Equal(t, 1, attempts)
+	})
+}
+
 // A policy that ends the context: nothing is paid, Notify is not called, and there is no further attempt.
 func TestRetrierPolicyCancels(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
