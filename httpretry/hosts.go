@@ -9,11 +9,11 @@ import (
 	"example.com/backoff"
 )
 
-// seed is that of all hashes of hosts.
+// seed is for the keys of all hosts.
 var seed = maphash.MakeSeed()
 
-// hosts holds a budget for each host, in two generations of 5,000. A hash of the host's name takes no more memory for a
-// name of megabytes, which a redirect may have brought.
+// hosts holds a budget for each host, in two generations of 5,000. The key is a hash, because a redirect may bring a
+// name of megabytes.
 type hosts struct {
 	mu     sync.Mutex
 	recent map[uint64]*backoff.Budget

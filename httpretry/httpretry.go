@@ -47,8 +47,9 @@
 // sent, the error matches [backoff.ErrNoSlot]. If the request's context ends where another attempt would follow, the
 // error matches the context's, even if the last attempt brought a response.
 //
-// A response is dropped before the wait for another attempt. If that is not made after all, because GetBody fails, or
-// because a long wait gave the slot back and none is free in time, you get an error.
+// A response is dropped before the wait for another attempt. If that attempt is not made after all, you get an error:
+// that of GetBody, or, if a long wait gave the slot back and none is free in time, one that matches
+// [context.DeadlineExceeded].
 //
 // The deadline is that of the request's context or the Timeout of the [http.Client], whichever is earlier. It limits
 // all attempts together, their waits, and the reading of the body.

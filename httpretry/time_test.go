@@ -348,6 +348,22 @@ func TestEndlessInformational(t *testing.T) {
 	}
 }
 
+// A thousand answers of status 1xx are not too many.
+func TestManyInformational(t *testing.T) {
+	for _, major := range []int{1, 2} {
+		bubble(t, major, new(httpretry.Transport), func(w http.ResponseWriter, _ *http.Request) {
+			for range 1000 {
+				w.WriteHeader(http.StatusEarlyHints)
+			}
+		}, func(t *testing.T, client *http.Client) {
+			resp, err := client.Get("http://localhost")
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, 200, resp.StatusCode)
+		})
+	}
+}
+
 // An answer of status 1xx is progress.
 func TestInformational(t *testing.T) {
 	for pause, want := range map[time.Duration]int{9 * time.Second: 1, 11 * time.Second: 4} {

@@ -16,12 +16,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff"
@@ -100,7 +102,9 @@ func TestBatch(t *testing.T) {
 
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.EqualError(t, uploadAll(ended, make5000()), "5000 files are not uploaded")
+		err = uploadAll(ended, make5000())
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "5000 files are not uploaded")
 	})
 }
 
@@ -221,6 +225,36 @@ func TestToken(t *testing.T) {
 		require.Equal(t, 4, tokens)
 		require.Equal(t, 3, requests)
 	})
+}
+
+// Many requests may find at once that a token has expired, and a request ends with its context.
+func TestTokens(t *testing.T) {
+	defaultTransport := http.DefaultTransport
+	defer func() { http.DefaultTransport = defaultTransport }()
+	http.DefaultTransport = baseFunc(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody}, nil
+	})
+	newToken = func() (string, error) { return "token", nil }
+	signer := new(signer)
+	var group sync.WaitGroup
+	for range 100 {
+		group.Go(func() {
+			for range 200 {
+				_, err := signer.RoundTrip(httptest.NewRequest(http.MethodGet, "/", nil))
+				assert.NoError(t, err)
+			}
+		})
+	}
+	group.Wait()
+
+	hang := make(chan struct{})
+	defer close(hang)
+	newToken = func() (string, error) { <-hang; return "", errDown }
+	signer.token.Store(nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := signer.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // A file of 20 KB comes through a connection that breaks after each four, also if it changes meanwhile. A server that
