@@ -3,6 +3,7 @@
 package httpretry_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -170,6 +171,22 @@ func TestGetBodyError(t *testing.T) {
 	require.Zero(t, parent.registered.Load())
 }
 
+// upgradeRequest returns a request for another protocol.
+func upgradeRequest(t *testing.T) *http.Request {
+	req := newRequest(t, "GET", "http://localhost", "")
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "echo")
+	return req
+}
+
+// upgrade answers an upgradeRequest with status 101, and returns the connection.
+func upgrade(t *testing.T, w http.ResponseWriter) (net.Conn, *bufio.ReadWriter) {
+	conn, buffer, err := http.NewResponseController(w).Hijack()
+	require.NoError(t, err)
+	io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	return conn, buffer
+}
+
 // The body of a response to an Upgrade can be written to, and has no limit.
 func TestUpgrade(t *testing.T) {
 	transport := &httpretry.Transport{
@@ -178,19 +195,14 @@ func TestUpgrade(t *testing.T) {
 		Slots:          backoff.NewSlots(1),
 	}
 	bubble(t, 1, transport, func(w http.ResponseWriter, _ *http.Request) {
-		conn, buffer, err := http.NewResponseController(w).Hijack()
-		require.NoError(t, err)
+		conn, buffer := upgrade(t, w)
 		defer conn.Close()
-		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		line, _ := buffer.ReadString('\n')
 		time.Sleep(time.Hour)
 		io.WriteString(conn, line)
 	}, func(t *testing.T, client *http.Client) {
 		parent := newCounting()
-		req := newRequest(t, "GET", "http://localhost", "").WithContext(parent)
-		req.Header.Set("Connection", "Upgrade")
-		req.Header.Set("Upgrade", "echo")
-		resp, err := client.Do(req)
+		resp, err := client.Do(upgradeRequest(t).WithContext(parent))
 		require.NoError(t, err)
 		require.Zero(t, transport.Slots.InUse())
 		require.Zero(t, parent.registered.Load())
@@ -209,17 +221,12 @@ func TestUpgradePanic(t *testing.T) {
 	transport := &httpretry.Transport{Done: func(*http.Request, int, error) { panic("bug") }}
 	var ended atomic.Bool
 	bubble(t, 1, transport, func(w http.ResponseWriter, _ *http.Request) {
-		conn, buffer, err := http.NewResponseController(w).Hijack()
-		require.NoError(t, err)
+		conn, buffer := upgrade(t, w)
 		defer conn.Close()
-		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		buffer.ReadByte()
 		ended.Store(true)
 	}, func(t *testing.T, _ *http.Client) {
-		req := newRequest(t, "GET", "http://localhost", "")
-		req.Header.Set("Connection", "Upgrade")
-		req.Header.Set("Upgrade", "echo")
-		require.PanicsWithValue(t, "bug", func() { _, _ = transport.RoundTrip(req) })
+		require.PanicsWithValue(t, "bug", func() { _, _ = transport.RoundTrip(upgradeRequest(t)) })
 		synctest.Wait()
 		require.True(t, ended.Load())
 	})

@@ -367,9 +367,12 @@ func TestNotSent(t *testing.T) {
 	}
 }
 
+// refused is the wait after a response that is returned.
+const refused = time.Duration(-1)
+
+// A server's wait is at least what it asks for, unless that is longer than MaxRetryAfter.
 func TestRetryAfter(t *testing.T) {
 	past := time.Now().Add(-24 * time.Hour).UTC() // a server whose clock is a day slow
-	const refused = -1
 	for _, test := range []struct {
 		header http.Header
 		want   time.Duration
@@ -398,45 +401,38 @@ func TestRetryAfter(t *testing.T) {
 		{http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"60001"}}, refused},
 		{http.Header{"Retry-After-Ms": {"1e999"}}, refused},
 	} {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		transport, calls := counted(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 503, Header: test.header}, nil
-		})
-		wait := time.Duration(refused)
-		transport.Notify = func(_ *http.Request, _ int, _ error, w time.Duration) {
-			wait = w
-			cancel() // the wait is seen, and need not be waited for
-		}
-		resp, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
-		require.Equal(t, test.want, wait, test.header)
-		require.Equal(t, 1, *calls)
-		if wait == refused {
-			require.NoError(t, err)
-			require.Equal(t, 503, resp.StatusCode)
-		} else {
-			require.ErrorIs(t, err, context.Canceled)
-		}
+		requireWait(t, 0, test.header, test.want)
 	}
+
+	ninety := http.Header{"Retry-After": {"90"}}
+	requireWait(t, 0, ninety, refused)
+	requireWait(t, 90*time.Second, ninety, 90*time.Second)
+	requireWait(t, 89*time.Second, ninety, refused)
+	requireWait(t, -1, ninety, refused)
 }
 
-// MaxRetryAfter is the longest wait that a server may ask for.
-func TestMaxRetryAfter(t *testing.T) {
-	for limit, want := range map[time.Duration]int{0: 1, 90 * time.Second: 2, 89 * time.Second: 1, -1: 1} {
-		ctx, cancel := context.WithCancel(context.Background())
-		waits := 0
-		transport, _ := counted(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {"90"}}}, nil
-		})
-		transport.MaxRetryAfter = limit
-		transport.Notify = func(*http.Request, int, error, time.Duration) {
-			waits++
-			cancel() // the wait need not be waited for
-		}
-		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
-		require.Equal(t, want == 2, err != nil, limit)
-		require.Equal(t, want, waits+1, limit)
-		cancel()
+// requireWait requires that a 503 with this header is followed by a wait, if MaxRetryAfter is limit.
+func requireWait(t *testing.T, limit time.Duration, header http.Header, want time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	transport, calls := counted(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 503, Header: header}, nil
+	})
+	transport.MaxRetryAfter = limit
+	wait := refused
+	transport.Notify = func(_ *http.Request, _ int, _ error, w time.Duration) {
+		wait = w
+		cancel() // the wait is seen, and need not be waited for
+	}
+	resp, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
+	require.Equal(t, want, wait, header)
+	require.Equal(t, 1, *calls)
+	if wait == refused {
+		require.NoError(t, err)
+		require.Equal(t, 503, resp.StatusCode)
+	} else {
+		require.ErrorIs(t, err, context.Canceled)
 	}
 }
 
