@@ -78,7 +78,7 @@ func TestTables(t *testing.T) {
 		name := constant.Names[0].Name
 		switch {
 		case backoff.Jitter(i).String() != name:
-			t.Errorf("add %s to jitterNames in jitter.go", name)
+			t.Errorf("add %s to jitterNames in exponential.go", name)
 		case i >= len(jitters) || jitters[i].String() != name:
 			t.Errorf("add %s to the table jitters in helpers_test.go", name)
 		}

@@ -103,7 +103,7 @@ func eachDecorator(t *testing.T, test func(t *testing.T, wrap func(backoff.BackO
 	})
 }
 
-// jitters are all strategies, in the order of their values. The comments in jitter.go have their
+// jitters are all strategies, in the order of their values. The comments in exponential.go have their
 // formulas, by which they are tested.
 var jitters = []backoff.Jitter{
 	backoff.ProportionalJitter, backoff.NoJitter, backoff.FullJitter,

@@ -19,3 +19,37 @@ type Timer interface {
 	// Start; at most one value is received for each Start. A nil channel ends the loop.
 	C() <-chan time.Time
 }
+
+// Clock tells the time. Replace it in tests and simulations; with testing/synctest you need not. A Clock that
+// several loops share must be safe for concurrent use.
+type Clock interface {
+	// Now returns the current time.
+	Now() time.Time
+}
+
+// SystemClock is the [Clock] of real time: it returns [time.Now]. It is safe for concurrent use.
+var SystemClock = systemClock{}
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time { return time.Now() }
+
+// epoch is what times on SystemClock are counted from. To read the time since then takes half of what
+// [time.Now] does, and 8 bytes instead of 24.
+var epoch = time.Now()
+
+// timeline reads a Clock as the time since a fixed point: epoch on SystemClock, on another Clock its first
+// reading. The zero value is ready to use.
+type timeline struct{ first *time.Time }
+
+// read returns the time on clock, where nil means SystemClock.
+func (t *timeline) read(clock Clock) time.Duration {
+	if _, ok := clock.(systemClock); ok || clock == nil {
+		return time.Since(epoch)
+	}
+	now := clock.Now()
+	if t.first == nil {
+		t.first = &now
+	}
+	return now.Sub(*t.first)
+}
