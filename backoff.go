@@ -2,8 +2,8 @@
 //
 //	var users = backoff.Retrier{ // one for each service, shared by all calls to it
 //		AttemptTimeout: 2 * time.Second,
-//		Slots:          backoff.NewSlots(20), // calls in progress; Slots says how many
-//		Budget:         new(backoff.Budget),
+//		Slots:          new(backoff.Slots),  // limits the calls in progress while the service is in trouble
+//		Budget:         new(backoff.Budget), // limits the retries of all calls together
 //	}
 //
 //	err := users.Do(ctx, func(ctx context.Context) error {
@@ -11,17 +11,19 @@
 //	})
 //
 // That makes at most four attempts of two seconds each. It waits about 0.5 s after the first failure, and half
-// as long again after each further one. It gives up earlier if ctx ends. While 20 calls are in progress,
-// others wait for their turn.
+// as long again after each further one. It gives up earlier if ctx ends, or if the next attempt would come too late.
 //
 // The package is a drop-in replacement for github.com/cenkalti/backoff/v4.
 //
 // # Services
 //
 // A [Retrier] is for calls to a service: [Retrier.Do], or [DoWithData] for a function that returns a value. It
-// puts the parts together in the right order: the timeout of an attempt, the [Slots] that limit the calls in
-// progress, the waits, the number of retries, and the [Budget] that pays for them. With slots and a budget, retries do
-// not make an outage worse.
+// puts the parts together in the right order: the timeout of an attempt, the [Slots], the waits, the number of retries,
+// and the [Budget] that pays for them. With slots, retries do not keep a service down that has got into trouble; the
+// slots find out by themselves how many calls that is. A program that makes few calls, such as a command or a cron job,
+// needs neither slots nor a budget.
+//
+// httpretry, sqlretry and grpcretry have the same for HTTP clients, SQL transactions and gRPC clients.
 //
 // # Policies and loops
 //
@@ -169,4 +171,12 @@ func (b *LinearBackOff) NextBackOff() time.Duration {
 	}
 	b.last += min(b.Interval, longest-b.last)
 	return b.last
+}
+
+// orDefault returns b, or the default policy if b is nil.
+func orDefault(b BackOff) BackOff {
+	if b == nil {
+		return NewExponentialBackOff()
+	}
+	return b
 }

@@ -2,8 +2,12 @@ package backoff_test
 
 import (
 	"context"
+	"fmt"
+	"go/ast"
+	"maps"
 	"math"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,4 +107,35 @@ func TestGoVersion(t *testing.T) {
 	mod, err := os.ReadFile("go.mod")
 	require.NoError(t, err)
 	require.Contains(t, string(mod), "\ngo 1.23\n")
+}
+
+// The tables of decorators and of jitters, which many tests go through, leave none out.
+func TestTables(t *testing.T) {
+	others := maps.Clone(decorators)
+	source(t, func(decl ast.Decl) {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Params.NumFields() == 0 || f.Type.Results.NumFields() != 1 ||
+			fmt.Sprint(f.Type.Params.List[0].Type) != "BackOff" ||
+			!strings.HasPrefix(fmt.Sprint(f.Type.Results.List[0].Type), "BackOff") {
+			return
+		}
+		name := f.Name.Name
+		if others[name] == nil {
+			t.Errorf("add %s to the table decorators in helpers_test.go", name)
+		}
+		delete(others, name)
+	})
+	for name := range others {
+		t.Errorf("the table decorators in helpers_test.go has %s, and the package has not", name)
+	}
+
+	for i, constant := range jitterConstants(t) {
+		name := constant.Names[0].Name
+		switch {
+		case backoff.Jitter(i).String() != name:
+			t.Errorf("add %s to jitterNames in exponential.go", name)
+		case i >= len(jitters) || jitters[i].String() != name:
+			t.Errorf("add %s to the table jitters in helpers_test.go", name)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"strings"
@@ -148,12 +149,17 @@ func newStopError(reason, last error) error {
 	return e
 }
 
+// A refusal says why a loop does not begin something that its context's deadline leaves no time for.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
 // contextError is returned by a loop that its context has ended, or that refused a wait past the
 // deadline. It passes for the context's Err. The errors of attempts are only matched: were they found under an
 // interface too, the result would pass for one of them, as with gRPC, which looks for a method GRPCStatus.
 type contextError struct {
 	netError       // the context's Err
-	cause    error // its Cause, or why the wait was refused
+	cause    error // its Cause, or a refusal
 	attempts error // the error of the last attempt, joined with that of the one before; or nil
 }
 
@@ -193,6 +199,25 @@ func (e *contextError) Is(target error) bool { return errors.Is(e.attempts, targ
 
 func (e *contextError) As(target any) bool {
 	return reflect.TypeOf(target).Elem().Kind() != reflect.Interface && errors.As(e.attempts, target)
+}
+
+// Late is for an outer Retrier. A refusal comes before the deadline, so it is the last attempt that was late or not; if
+// that is not kept, it was the same as the context's error.
+func (e *contextError) Late() bool {
+	_, refused := e.cause.(refusal)
+	if refused && e.attempts != nil {
+		return isLate(e.attempts, false)
+	}
+	return isLate(e.attempts, e.Timeout())
+}
+
+// isLate reports whether an attempt that ended with err failed because its time was over, which its context says, or
+// err. An error of this module's has a method Late where it knows better than both.
+func isLate(err error, timeIsOver bool) bool {
+	if x, ok := asType[interface{ Late() bool }](err); ok {
+		return x.Late()
+	}
+	return timeIsOver || netError{err}.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
 // netError makes an error that embeds it a net.Error, which answers like another error.
@@ -286,7 +311,7 @@ func (e *unmarked) As(target any) bool {
 // asType stands in for errors.AsType until go.mod requires Go 1.26. Unlike errors.As it does not
 // reflect, nor allocate for an error without an As method: every failed attempt is searched twice, for
 // a mark and for a server's wait.
-func asType[E error](err error) (none E, ok bool) {
+func asType[E any](err error) (none E, ok bool) {
 	for err != nil {
 		if e, ok := err.(E); ok {
 			return e, true

@@ -4,7 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
 	"math/rand/v2"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -426,3 +432,37 @@ func walk(err error, visit func(error)) {
 		}
 	}
 }
+
+// source calls visit with each declaration of the library's source.
+func source(t *testing.T, visit func(ast.Decl)) {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		require.NoError(t, err)
+		for _, decl := range file.Decls {
+			visit(decl)
+		}
+	}
+}
+
+// jitterConstants returns the constants of type Jitter in the order of their values.
+func jitterConstants(t *testing.T) (constants []*ast.ValueSpec) {
+	source(t, func(decl ast.Decl) {
+		if d, ok := decl.(*ast.GenDecl); ok && d.Tok == token.CONST {
+			if first := d.Specs[0].(*ast.ValueSpec); fmt.Sprint(first.Type) == "Jitter" {
+				for _, spec := range d.Specs {
+					constants = append(constants, spec.(*ast.ValueSpec))
+				}
+			}
+		}
+	})
+	require.NotEmpty(t, constants)
+	return constants
+}
+
+func isEOF(err error) bool { return errors.Is(err, io.EOF) }

@@ -2,23 +2,24 @@ package backoff
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"time"
 )
 
 // A loop is what all loops of this package do between two attempts: decide whether there is a next attempt, and
-// wait for it. After a failed attempt they go through ended, ask, tooLate and pause, in this order.
+// pause before it.
 type loop struct {
-	policy BackOff
-	ctx    context.Context
-	notify Notify      // or nil
-	timer  Timer       // the caller's, or nil
-	ticker *Ticker     // whose loop it is; nil in other loops
-	system *time.Timer // made for the first wait that needs one
-	strict bool        // no wait may outlast the deadline; set by the first wait above zero
+	policy  BackOff // nil until a Retrier needs the default one
+	ctx     context.Context
+	notify  Notify      // or nil
+	timer   Timer       // the caller's, or nil
+	ticker  *Ticker     // whose loop it is, or nil
+	retrier *Retrier    // the same
+	system  *time.Timer // made for the first wait that needs one
 
-	previous error // of the attempt before the one that has just failed, or nil
+	strict bool  // no wait may outlast the deadline; set by the first wait above zero
+	final  bool  // the last error allows no other attempt: it is permanent, or Retryable has refused it
+	before error // of the attempt before the one that has just failed, or nil
 }
 
 // retry is the loop of [Retry] and its variants. Most often the first attempt is the only one, and needs no loop.
@@ -45,20 +46,7 @@ func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
 // next waits for the next attempt, after one that failed with last. It returns nil if there is to be one, otherwise
 // the error with which the loop gives up.
 func (l *loop) next(last error) error {
-	err := l.ended(last)
-	if err != nil {
-		return err
-	}
-
-	wait, err := l.ask(last)
-	if err != nil {
-		return err
-	}
-	if wait < 0 {
-		return last
-	}
-
-	err = l.tooLate(wait, last)
+	wait, err := l.decide(last)
 	if err != nil {
 		return err
 	}
@@ -70,32 +58,68 @@ func (l *loop) next(last error) error {
 	return l.pause(wait, last)
 }
 
-// ended returns the error of a loop that its last attempt has ended: by a permanent error, or because the context ended
-// meanwhile. Otherwise it returns nil.
-func (l *loop) ended(last error) error {
+// decide returns the wait before the next attempt, or the error with which the loop gives up. What may end a loop
+// is here, in its order, but for a Retrier's budget.
+func (l *loop) decide(last error) (time.Duration, error) {
 	permanent, ok := unmark(last)
 	if ok {
-		return permanent
+		l.final = true
+		return 0, permanent
 	}
 	err := l.ctx.Err()
 	if err != nil {
 		// An attempt that was cut off often says no more than the context does. The one before says what was wrong.
-		return l.contextError(err, last, l.previous)
+		return 0, l.contextError(err, last, l.before)
 	}
-	l.previous = last
-	return nil
+	l.before = last
+
+	r := l.retrier
+	if r != nil && r.Retryable != nil && !r.Retryable(last) {
+		l.final = true
+		return 0, last
+	}
+	if l.policy == nil {
+		l.policy = r.newPolicy(l.ctx)
+	}
+
+	asked := minWait(last)
+	wait := nextWait(l.policy, asked)
+	// The policy may have ended the context, or have stopped because that has ended: the context is the reason then.
+	err = l.ctx.Err()
+	switch {
+	case err != nil:
+		return 0, l.contextError(err, last, nil)
+	case r != nil && (wait < 0 || asked > r.maxRetryAfter()):
+		return 0, r.exhausted(last)
+	case wait < 0:
+		return 0, last
+	}
+	return wait, l.tooLate(wait, asked, last)
 }
 
-// ask returns the policy's wait, which is negative if it stops. It returns an error if the context has ended.
-func (l *loop) ask(last error) (time.Duration, error) {
-	wait := nextWait(l.policy, minWait(last))
-	// The policy may have ended the context, or have stopped because that has ended: the context is the reason then.
-	err := l.ctx.Err()
-	if err != nil {
-		return 0, l.contextError(err, last, nil)
+// nextWait returns the next wait of b for a loop that waits for at least minWait, or [Stop].
+func nextWait(b BackOff, minWait time.Duration) time.Duration {
+	if p, ok := find[callee](b); ok {
+		p.calledBy(caller{isLoop: true, minWait: minWait})
+		defer p.calledBy(caller{}) // what p is told holds for this question alone
 	}
-	return wait, nil
+
+	wait := b.NextBackOff()
+	if wait < 0 {
+		return Stop
+	}
+	return max(wait, minWait) // a policy that is no callee does not know minWait
 }
+
+// caller is who calls NextBackOff, which has no parameter. The zero value is a caller by hand.
+type caller struct {
+	isLoop  bool          // of this package
+	minWait time.Duration // it will wait for at least this long
+}
+
+// callee is a policy that must know its caller. A policy that limits time must know minWait, or the loop waits past
+// the limit; a random one adds its jitter to minWait.
+type callee interface{ calledBy(c caller) }
 
 // minWait returns the wait that a [RetryAfterError] in err asks for, or 0.
 func minWait(err error) time.Duration {
@@ -106,9 +130,9 @@ func minWait(err error) time.Duration {
 	return max(0, e.Duration)
 }
 
-// tooLate returns an error if wait must not start, because it would outlast the context's deadline. That is never
-// so for a Ticker, nor with a custom Timer, whose time may not be real.
-func (l *loop) tooLate(wait time.Duration, last error) error {
+// tooLate returns an error if wait must not start, because it would outlast the context's deadline. A server has asked
+// for so much of it. That is never so for a Ticker, nor with a custom Timer, whose time may not be real.
+func (l *loop) tooLate(wait, asked time.Duration, last error) error {
 	deadline, ok := l.ctx.Deadline()
 	if !ok || l.ticker != nil || l.timer != nil {
 		return nil
@@ -120,14 +144,13 @@ func (l *loop) tooLate(wait time.Duration, last error) error {
 
 	// The first wait above zero starts all the same, unless a server has asked for one that long: a
 	// caller that calls Retry again as long as the context lives would otherwise do so without a pause.
-	asked := minWait(last)
 	if !l.strict && (asked == 0 || asked < left) {
 		return nil
 	}
 	if wait >= time.Millisecond {
 		wait = wait.Round(time.Millisecond)
 	}
-	reason := errors.New("next attempt in " + wait.String() + " would be too late")
+	reason := refusal("next attempt in " + wait.String() + " would be too late")
 	return newContextError(context.DeadlineExceeded, reason, last, nil)
 }
 

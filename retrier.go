@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"time"
 )
 
@@ -14,6 +15,9 @@ const (
 	defaultMaxRetryAfter  = time.Minute
 )
 
+// longWait is the wait from which on a call gives its slot back, if its attempts may take longer than that.
+const longWait = 2 * time.Second
+
 // ErrRetriesExhausted is what the error of [Retrier.Do] matches, by [errors.Is], if no retries were left, the policy
 // allowed no more time, or a server asked for a wait longer than MaxRetryAfter. The error also matches that of the last
 // attempt.
@@ -23,90 +27,58 @@ var ErrRetriesExhausted = errors.New("retries exhausted")
 //
 //	var users = backoff.Retrier{
 //		AttemptTimeout: 2 * time.Second,
-//		Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s
-//		Budget:         new(backoff.Budget),
+//		Slots:          new(backoff.Slots),  // limits the calls in progress while the service is in trouble
+//		Budget:         new(backoff.Budget), // limits the retries of all calls together
 //	}
 //
-//	func FetchUser(ctx context.Context, id string) (*User, error) {
-//		return backoff.DoWithData(ctx, &users, func(ctx context.Context) (*User, error) {
-//			user, err := api.Get(ctx, id)
-//			if errors.Is(err, ErrNotFound) {
-//				return nil, backoff.Permanent(err)
-//			}
-//			return user, err
-//		})
-//	}
+// The zero value is ready to use: up to four attempts of up to 30 s each. [Retrier.Do] is the contract.
 //
-// A call first acquires a slot, and holds it to its end, waits included. The timeout of an attempt begins when the call
-// has its slot. Only a long wait is made without the slot, and the call stands in line again after it. A wait is long
-// if it exceeds what the server asks for (mostly nothing) by AttemptTimeout or more; without a timeout, none is.
-//
-// Give each part of a service that can fail by itself a Retrier of its own, and each quota, such as a tenant's.
-//
-// A Retrier is plain data, which Do does not change. Copy it to change fields for some calls: a copy shares the
-// Slots and the Budget.
+// A Retrier is safe for concurrent use if its functions are. Its fields must not change while calls run. To change some
+// for some calls, copy it: the copy shares the Slots and the Budget.
 //
 //	once := users
 //	once.MaxRetries = -1 // for a call that must not be made twice
-//
-// The zero value is ready to use: up to four attempts of up to 30 s each, so a call may take two minutes. A Retrier is
-// safe for concurrent use if its functions are, as long as its fields do not change. It calls them in the goroutine
-// of the call.
-//
-// For a connection that is kept, use [Retry] instead, whose operation can call Reset.
 type Retrier struct {
 	// AttemptTimeout limits each attempt. Zero means 30 s, a negative value no limit. Make it at least three times
-	// what a call usually takes. An attempt that takes longer has failed like any other: it is retried unless
-	// Retryable says no.
+	// what a call usually takes.
 	AttemptTimeout time.Duration
 
-	// Slots limits the calls in progress. Nil means no limit. [Slots] says how many to make.
+	// Slots limits the calls in progress. Nil means no limit.
 	Slots *Slots
 
-	// MaxRetries limits the retries of a call, whatever Policy is. Zero means 3, a negative value none. To let the
-	// policy alone decide, set math.MaxInt. For example, to retry for two minutes while a database starts:
-	//
-	//	MaxRetries: math.MaxInt,
-	//	Policy: func() backoff.BackOff {
-	//		return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute))
-	//	},
+	// MaxRetries limits the retries of a call, whatever Policy is. Zero means 3, a negative value none; for a
+	// number that may be zero, write cmp.Or(n, -1). With math.MaxInt, Policy alone decides.
 	MaxRetries int
 
-	// MaxRetryAfter is the longest wait that a server may ask for, by [RetryAfter]. If it asks for more, the call
-	// ends with [ErrRetriesExhausted] and the last error, in which the wait is found as a [RetryAfterError]. Zero
-	// means one minute; with a negative value, each error that asks for a wait ends the call.
+	// MaxRetryAfter is the longest wait that a server may ask for, by [RetryAfter]; if it asks for more, the call
+	// ends. Zero means one minute, a negative value that no server may ask for a wait.
 	MaxRetryAfter time.Duration
 
-	// Policy says how long to wait. It is called once for each call, after its slot is acquired, and must
-	// return a new policy each time. Nil, or a Policy that returns nil, means [NewExponentialBackOff] without a limit
-	// of time: about 0.5 s, and half as long again each time. The number of retries is MaxRetries, three if that is
-	// zero. A policy needs no context; if it is the result of [WithContext], Do's context takes its place.
+	// Policy returns the waits of one call, a new policy each time. Nil, or a Policy that returns nil, means about
+	// 0.5 s, and half as long again each time. To retry for two minutes while a database starts, set MaxRetries to
+	// math.MaxInt and return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute)).
 	Policy func() BackOff
 
-	// Retryable reports whether to try again after err. It is called after each attempt that failed, unless
-	// the error is permanent or ctx has ended. Nil means that all other errors are retried.
+	// Retryable reports whether to try again after err. Nil means after all errors but permanent ones. A function
+	// of another library may refuse the timeout of an attempt.
 	Retryable func(err error) bool
 
-	// Budget pays for the retries. Nil means no budget. Set one where somebody waits for the call: when many calls
-	// fail, it ends their retries, and it protects the service where there are too many slots. A fresh budget
-	// pays for five retries. Work that can wait needs none.
+	// Budget pays for the retries: for five at first. Nil means no budget.
 	Budget *Budget
 
-	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which
-	// counts from 1, its error, and the wait. It should return quickly: the call holds its slot meanwhile.
+	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, from 1 on. The
+	// call holds its slot meanwhile. ctx is that of Do, which has no AttemptTimeout.
 	Notify func(ctx context.Context, attempt int, err error, wait time.Duration)
 
-	// Done, if not nil, is called once at the end of each call, after its slot is released, with the
-	// number of attempts and what Do returns. The number is 0 if the call got no slot or ctx had ended. Done
-	// is not called if op, or a function of the Retrier, panics or calls runtime.Goexit; the slot is
-	// released then, too.
+	// Done, if not nil, is called once at the end of each call, with the number of its attempts and what Do
+	// returns: not if a function panics. The number is 0 if op was not called. ctx is that of Do.
 	Done func(ctx context.Context, attempts int, err error)
 }
 
 // Do calls op until it succeeds or r gives up. Between two attempts it does what [Retry] does, save for this:
 //
 //   - If ctx has ended already, op is not called. The error matches ctx.Err() and context.Cause(ctx).
-//   - If there is no slot in time, op is not called. The error matches [ErrNoSlot]; see [Slots.Acquire].
+//   - If there is no slot in time, op is not called. The error matches [ErrNoSlot].
 //   - op receives a context of its own, which ends with ctx, after AttemptTimeout, and when op returns.
 //   - A wait that would outlast ctx's deadline never starts, not even the first.
 //
@@ -114,13 +86,14 @@ type Retrier struct {
 // you call it again and again in a loop of your own, wait between the calls.
 //
 // Read whatever belongs to op's context inside op: the body of a response that op returns cannot be read any more
-// ("context canceled"), nor can the rows of a query.
+// ("context canceled"), nor can the rows of a query. And op must end when its context does: what it leaves running
+// holds no slot.
 //
 // The error tells why the call ended. It matches, by [errors.Is]:
 //
-//   - [ErrNoSlot] if the call got no slot. Nothing was sent.
+//   - [ErrNoSlot] if the call got no slot. Nothing was sent by this call.
 //   - [ErrRetriesExhausted] and the last error if no retries were left, the policy allowed no more time, or a server
-//     asked for more than MaxRetryAfter.
+//     asked for more than MaxRetryAfter. In the last error, the wait that it asked for is found as a [RetryAfterError].
 //   - [ErrBudgetExhausted] and the last error if Budget could not pay for the next retry.
 //   - ctx.Err(), context.Cause(ctx) and the last error if ctx ended. If it ended in an attempt, the error matches
 //     that of the attempt before as well.
@@ -134,11 +107,30 @@ type Retrier struct {
 // last attempt; to learn whether ctx has ended, ask ctx.Err(). And if op itself calls Do, of another Retrier, the error
 // may match the inner call's ErrNoSlot although op was called: the number that Done receives tells.
 //
+// # Slots
+//
+// A call acquires a slot before its first attempt. If none is free, it stands in line, as [Slots.Acquire] says: without
+// a deadline for as long as that takes. It holds the slot in its attempts and in short waits. A long wait is made without
+// the slot, and the call stands in line again after it. A wait is long if it exceeds what the server asks for (mostly
+// nothing) by AttemptTimeout, or by two seconds if that is less. While more slots are in use than there may be, every
+// wait is.
+//
+// To Slots that size themselves, an attempt is late if op returns an error and its context has ended, or the error has a
+// method Timeout that returns true, or matches [context.DeadlineExceeded]. It is answered if it is not late and
+// succeeds, is permanent, or is refused by Retryable. A call that has neither an AttemptTimeout nor a deadline
+// holds none of them.
+//
 // Do not call Do with the same Retrier, or the same Slots, inside op or a function of the Retrier: one call would hold
 // two slots, and the attempts would multiply. When all slots are taken by such calls, the inner ones end with ErrNoSlot,
 // and the outer ones try again; if attempts have no timeout and ctx no deadline, they wait for each other forever.
 //
-// A nil r, ctx or op panics. Do is safe for concurrent use.
+// # Policy
+//
+// Policy is called once for each call, after its slot is acquired. A context that it puts into the policy by [WithContext]
+// gives way to ctx. For a connection that is kept, use [Retry] instead, whose operation can call Reset.
+//
+// A nil r, ctx or op panics. If op or a function of the Retrier panics or calls runtime.Goexit, the slot is released.
+// Do is safe for concurrent use, and calls all functions in its own goroutine.
 func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) error {
 	switch {
 	case r == nil:
@@ -150,8 +142,9 @@ func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) er
 	}
 
 	c := call{
-		loop:    loop{ctx: ctx, strict: true},
+		loop:    loop{ctx: ctx, retrier: r, strict: true},
 		retrier: r,
+		slots:   r.slots(ctx),
 	}
 	err := c.run(op)
 	if r.Done != nil {
@@ -174,29 +167,36 @@ func DoWithData[T any](ctx context.Context, r *Retrier, op func(ctx context.Cont
 	return data, err
 }
 
-// A call is a loop with the parts of a Retrier: it puts its own steps between those of the loop.
+// A call is a call of Do. It puts its own steps between those of its loop.
 type call struct {
-	loop
+	loop     loop
 	retrier  *Retrier
+	slots    *Slots // or nil
 	attempts int
-	hasSlot  bool
-	paid     bool // for a retry that has not ended yet
+
+	begun   bool // slots count the call
+	hasSlot bool
+	paid    bool // for a retry that has not ended yet
+
+	// Of the last attempt, until Slots that size themselves know it:
+	outcome outcome
+	most    time.Duration // that it might have taken
 }
 
 // run makes the call, if it gets a slot. (As a field of call, op would be allocated.)
 func (c *call) run(op func(ctx context.Context) error) error {
-	err := c.ctx.Err()
+	err := c.loop.ctx.Err()
 	if err != nil {
-		return c.contextError(err, err, nil)
+		return c.loop.contextError(err, err, nil)
 	}
+	defer c.end()
 	err = c.acquire()
 	if err != nil {
 		return err
 	}
-	defer c.end()
 
 	if c.retrier.Policy != nil {
-		c.policy = c.retrier.newPolicy()
+		c.loop.policy = c.retrier.newPolicy(c.loop.ctx)
 	}
 	for {
 		err := c.attempt(op)
@@ -215,40 +215,51 @@ func (c *call) run(op func(ctx context.Context) error) error {
 // place of an error that matches context.DeadlineExceeded.
 func (c *call) attempt(op func(ctx context.Context) error) error {
 	c.attempts++
-	ctx := c.ctx
+	ctx := c.loop.ctx
+	timeout := c.retrier.attemptTimeout()
 	var cancel context.CancelFunc
-	if timeout := c.retrier.attemptTimeout(); timeout > 0 {
+	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 	} else {
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	defer cancel()
-	return op(ctx)
+	if !c.slots.sizesItself() {
+		return op(ctx)
+	}
+
+	c.most = math.MaxInt64
+	if timeout > 0 {
+		c.most = timeout
+	}
+	if deadline, ok := c.loop.ctx.Deadline(); ok {
+		c.most = min(c.most, max(0, time.Until(deadline)))
+	}
+	err := op(ctx)
+	c.outcome = c.judge(err, ctx.Err() != nil)
+	return err
 }
 
-// next waits for the next attempt, as loop.next does, with a slot in hand.
+// judge returns how an attempt ended. Whether a failure in time is an answer is known when Retryable has been asked.
+func (c *call) judge(err error, timeIsOver bool) outcome {
+	switch {
+	case err == nil:
+		return answered
+	case errors.Is(c.loop.ctx.Err(), context.Canceled):
+		return uncounted
+	case isLate(err, timeIsOver):
+		return late
+	}
+	return failed
+}
+
+// next waits for the next attempt, and has a slot then.
 func (c *call) next(last error) error {
 	c.paid = false // the attempt has failed, so nothing comes back
-	err := c.ended(last)
-	if err != nil {
-		return err
+	wait, err := c.loop.decide(last)
+	if c.loop.final && c.outcome == failed {
+		c.outcome = answered
 	}
-	r := c.retrier
-	if r.Retryable != nil && !r.Retryable(last) {
-		return last
-	}
-
-	if c.policy == nil { // the default, which a call that succeeds at once does not need
-		c.policy = r.newPolicy()
-	}
-	wait, err := c.ask(last)
-	if err != nil {
-		return err
-	}
-	if wait < 0 || minWait(last) > r.maxRetryAfter() {
-		return c.exhausted(last)
-	}
-	err = c.tooLate(wait, last)
 	if err != nil {
 		return err
 	}
@@ -256,61 +267,70 @@ func (c *call) next(last error) error {
 		return newStopError(ErrBudgetExhausted, last)
 	}
 
-	if r.Notify != nil {
-		r.Notify(c.ctx, c.attempts, last, wait)
+	if c.retrier.Notify != nil {
+		c.retrier.Notify(c.loop.ctx, c.attempts, last, wait)
 	}
-	return c.pauseForSlot(wait, last)
+	tooMany := c.observe()
+	if tooMany || c.isLong(wait-minWait(last)) {
+		c.giveBack()
+	}
+	return c.pause(wait, last)
 }
 
-// exhausted returns the error of a call that has no retries left. Where there never were any, that is last.
-func (c *call) exhausted(last error) error {
-	if c.retrier.MaxRetries < 0 {
-		return last
+// observe tells the slots how the last attempt ended, and reports whether more of them are in use than there may be.
+func (c *call) observe() (tooMany bool) {
+	if c.outcome == uncounted {
+		return false
 	}
-	return newStopError(ErrRetriesExhausted, last)
+	o := c.outcome
+	c.outcome = uncounted
+	return c.slots.attempted(o, c.most)
 }
 
-// pauseForSlot waits, and has a slot then. A long wait is made without the slot, so that calls that fail for long do
-// not hold the slots that others need. What the server asks for does not make a wait long: while an overloaded server
-// asks for a pause, the slots that are held keep other calls from it.
-func (c *call) pauseForSlot(wait time.Duration, last error) error {
+// isLong reports whether a wait is made without the slot, so that calls that fail for long do not hold the slots that
+// others need. What the server asks for is no part of the wait: while an overloaded server asks for a pause, the slots
+// that are held keep other calls from it.
+func (c *call) isLong(wait time.Duration) bool {
 	timeout := c.retrier.attemptTimeout()
-	if timeout > 0 && wait-minWait(last) >= timeout {
-		c.release()
-	}
-	err := c.pause(wait, last)
+	return wait >= longWait || timeout > 0 && wait >= timeout
+}
+
+// pause waits, and has a slot then.
+func (c *call) pause(wait time.Duration, last error) error {
+	err := c.loop.pause(wait, last)
 	if err != nil {
 		return err
 	}
-
 	if c.acquire() == nil {
 		return nil
 	}
-	err = c.ctx.Err()
+	err = c.loop.ctx.Err()
 	if err != nil {
-		return c.contextError(err, last, nil)
+		return c.loop.contextError(err, last, nil)
 	}
-	return newContextError(context.DeadlineExceeded, errNoSlotAgain, last, nil)
+	return newContextError(context.DeadlineExceeded, noSlotAgain, last, nil)
 }
 
-// errNoSlotAgain does not match ErrNoSlot, which says that the call was not made.
-var errNoSlotAgain = errors.New("no slot for the next attempt in time")
+// noSlotAgain does not match ErrNoSlot, which says that the call was not made.
+const noSlotAgain = refusal("no slot for the next attempt in time")
 
 // acquire takes a slot, if the call has none.
 func (c *call) acquire() error {
-	if c.hasSlot {
+	if c.slots == nil || c.hasSlot {
 		return nil
 	}
-	err := c.retrier.Slots.Acquire(c.ctx, c.retrier.attemptTimeout())
+	begins := !c.begun
+	c.begun = true
+	err := c.slots.acquire(c.loop.ctx, c.retrier.attemptTimeout(), begins)
 	c.hasSlot = err == nil
 	return err
 }
 
-// release returns the slot, if the call has one.
-func (c *call) release() {
+// giveBack returns the slot, if the call has one.
+func (c *call) giveBack() {
 	if c.hasSlot {
 		c.hasSlot = false
-		c.retrier.Slots.Release()
+		c.slots.giveBack()
 	}
 }
 
@@ -337,7 +357,9 @@ func (c *call) succeed() {
 // end runs on every way out. If a retry was paid for and has no outcome, what it took comes back.
 func (c *call) end() {
 	c.loop.end()
-	c.release()
+	if c.begun {
+		c.slots.end(c.hasSlot, c.outcome, c.most)
+	}
 	if c.paid {
 		c.retrier.Budget.put(c.retrier.Budget.cost(), false)
 	}
@@ -348,13 +370,33 @@ func (r *Retrier) attemptTimeout() time.Duration {
 	return cmp.Or(r.AttemptTimeout, defaultAttemptTimeout)
 }
 
+// slots returns the slots of a call with ctx. If nobody knows how long an attempt may take, that is none of those that
+// size themselves: how many there may be depends on it.
+func (r *Retrier) slots(ctx context.Context) *Slots {
+	if r.Slots.sizesItself() && r.attemptTimeout() < 0 {
+		_, ends := ctx.Deadline()
+		if !ends {
+			return nil
+		}
+	}
+	return r.Slots
+}
+
 // maxRetryAfter returns the longest wait that a server may ask for.
 func (r *Retrier) maxRetryAfter() time.Duration {
 	return max(0, cmp.Or(r.MaxRetryAfter, defaultMaxRetryAfter))
 }
 
-// newPolicy returns the policy of a call, with the limit of its retries, and calls its Reset.
-func (r *Retrier) newPolicy() BackOff {
+// exhausted returns the error of a call that has no retries left. Where there never were any, that is last.
+func (r *Retrier) exhausted(last error) error {
+	if r.MaxRetries < 0 {
+		return last
+	}
+	return newStopError(ErrRetriesExhausted, last)
+}
+
+// newPolicy returns the policy of a call with ctx, with the limit of its retries, and calls its Reset.
+func (r *Retrier) newPolicy(ctx context.Context) BackOff {
 	var b BackOff
 	if r.Policy != nil {
 		b = r.Policy()
@@ -362,9 +404,7 @@ func (r *Retrier) newPolicy() BackOff {
 	if b == nil {
 		b = NewExponentialBackOff(WithMaxElapsedTime(0)) // MaxRetries is its limit
 	}
-	if c, ok := b.(*contextBackOff); ok {
-		b = c.BackOff // Do's context takes the place of c's
-	}
+	replaceContexts(b, ctx)
 	b = WithMaxRetries(b, uint64(max(0, cmp.Or(r.MaxRetries, defaultMaxRetries))))
 	b.Reset()
 	return b

@@ -230,28 +230,33 @@ func TestRetrierPolicyCancels(t *testing.T) {
 	require.Equal(t, 25, r.Budget.Tokens())
 }
 
-// Do's context takes the place of the policy's own. One below a decorator is a limit like another.
+// Do's context takes the place of all that WithContext has put into the policy.
 func TestRetrierPolicyContext(t *testing.T) {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	own := func() backoff.BackOff { return backoff.WithContext(waits(0, 0, 0), ended) }
-	for _, r := range []backoff.Retrier{
-		{Policy: own},
-		{Policy: own, MaxRetries: 3},
-		{Policy: own, Budget: new(backoff.Budget)},
-		{Policy: own, Retryable: func(error) bool { return true }},
-		{Policy: func() backoff.BackOff {
-			return backoff.WithContext(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 3), ended)
-		}, MaxRetries: 5},
+	ended := cancelled()
+	var none backoff.BackOff = &backoff.ZeroBackOff{}
+	for name, policy := range map[string]backoff.BackOff{
+		"outermost":               backoff.WithContext(none, ended),
+		"below a decorator":       foreign{backoff.WithContext(none, ended)},
+		"below retries":           backoff.WithMaxRetries(backoff.WithContext(none, ended), 5),
+		"around retries":          backoff.WithContext(backoff.WithMaxRetries(none, 5), ended),
+		"two":                     backoff.WithContext(foreign{backoff.WithContext(none, ended)}, ended),
+		"below and above a third": foreign{backoff.WithContext(backoff.WithMaxRetries(backoff.WithContext(none, ended), 5), ended)},
 	} {
-		r.Done = func(_ context.Context, attempts int, _ error) { require.Equal(t, 4, attempts) }
-		require.ErrorIs(t, r.Do(context.Background(), returning(errFailed)), backoff.ErrRetriesExhausted)
+		t.Run(name, func(t *testing.T) {
+			r := backoff.Retrier{
+				Policy: func() backoff.BackOff { return policy },
+				Done:   func(_ context.Context, attempts int, _ error) { require.Equal(t, 4, attempts) },
+			}
+			err := r.Do(context.Background(), returning(errFailed))
+			require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
+			require.NotErrorIs(t, err, context.Canceled)
+		})
 	}
 
-	below := backoff.Retrier{Policy: func() backoff.BackOff { return foreign{own()} }}
-	err := below.Do(context.Background(), returning(errFailed))
-	require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
-	require.NotErrorIs(t, err, context.Canceled)
+	ctx, cancel := context.WithCancel(context.Background())
+	r := backoff.Retrier{Policy: func() backoff.BackOff { return backoff.WithContext(none, context.Background()) }}
+	err := r.Do(ctx, func(context.Context) error { cancel(); return errFailed })
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestRetrierValue(t *testing.T) {
@@ -787,14 +792,17 @@ func TestRetrierLongWait(t *testing.T) {
 		asked   time.Duration
 		held    bool
 	}{
-		"shorter than the timeout":      {time.Minute, time.Minute - 1, 0, true},
-		"as long as the timeout":        {time.Minute, time.Minute, 0, false},
-		"asked for":                     {time.Minute, time.Second, time.Hour, true},
-		"hardly more than is asked for": {time.Minute, time.Hour + time.Minute - 1, time.Hour, true},
-		"more than is asked for":        {time.Minute, time.Hour + time.Minute, time.Hour, false},
-		"less than nothing asked for":   {time.Minute, time.Second, -time.Hour, true},
-		"shortest timeout":              {1, time.Second, 0, false},
-		"no timeout":                    {-1, time.Hour, 0, true},
+		"shorter than the timeout":    {time.Second, time.Second - 1, 0, true},
+		"as long as the timeout":      {time.Second, time.Second, 0, false},
+		"shorter than two seconds":    {time.Minute, 2*time.Second - 1, 0, true},
+		"two seconds":                 {time.Minute, 2 * time.Second, 0, false},
+		"asked for":                   {time.Minute, time.Second, time.Hour, true},
+		"little more than asked for":  {time.Minute, time.Hour + 2*time.Second - 1, time.Hour, true},
+		"much more than asked for":    {time.Minute, time.Hour + 2*time.Second, time.Hour, false},
+		"less than nothing asked for": {time.Minute, time.Second, -time.Hour, true},
+		"shortest timeout":            {1, time.Second, 0, false},
+		"no timeout":                  {-1, 2*time.Second - 1, 0, true},
+		"no timeout, two seconds":     {-1, 2 * time.Second, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -939,7 +947,6 @@ func TestRetrierBadInput(t *testing.T) {
 	done := func(context.Context, int, error) { panic("Done was called") }
 	plain := &backoff.Retrier{Done: done}
 	var none *backoff.Retrier
-	zeroSlots := &backoff.Retrier{Slots: new(backoff.Slots), AttemptTimeout: 1, Done: done}
 	for _, test := range []struct {
 		text string
 		call func()
@@ -950,7 +957,6 @@ func TestRetrierBadInput(t *testing.T) {
 		{"backoff: DoWithData called with a nil op", func() { _, _ = backoff.DoWithData[int](ctx, plain, nil) }},
 		{"backoff: Do called on a nil Retrier", func() { _ = none.Do(ctx, unexpected) }},
 		{"backoff: Do called on a nil Retrier", func() { _, _ = backoff.DoWithData(ctx, none, value) }},
-		{"backoff: Acquire called on a zero Slots; use NewSlots", func() { _ = zeroSlots.Do(ctx, unexpected) }},
 	} {
 		require.PanicsWithValue(t, test.text, test.call)
 	}

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 )
@@ -17,53 +18,55 @@ var ErrNoSlot = errors.New("no slot for the call")
 var errNoTimeToWait = &joined{ErrNoSlot, errors.New("all are in use, and the deadline leaves no time to wait")}
 
 // Slots limits how many calls to a service are in progress at once in this process, so that calls and their
-// retries cannot keep an overloaded service down.
-//
-// Make one Slots for each service, share it among all that call the service, and set it in a [Retrier], which
-// acquires and releases the slots:
+// retries cannot keep an overloaded service down. Make one for each service, share it among all that call the service,
+// and set it in a [Retrier], which acquires and releases the slots:
 //
 //	var users = backoff.Retrier{
 //		AttemptTimeout: 2 * time.Second,
-//		Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s, as below
-//		Budget:         new(backoff.Budget),
+//		Slots:          new(backoff.Slots),
 //	}
 //
-// # How many
+// The zero value sizes itself:
 //
-// Make in each process
+//   - On a healthy day there is a slot for every call, whatever bursts come.
+//   - If more than a quarter of the attempts are late, the service is in trouble. Late is an attempt that fails because
+//     its time is over. From then on there are as many slots as the service can serve even if each attempt takes all
+//     of its time: three quarters of the answers that it usually gives in a second, times the seconds that an attempt
+//     may take. Other calls wait in line.
+//   - The limit ends when at most a quarter are late and no call waits. If calls still wait after half a minute
+//     without trouble, the limit grows.
 //
-//	3/4 × the calls that it makes in a second, at its busiest × AttemptTimeout
+// Usual is the average of the last half minute before the trouble. Three seconds after its last call has ended, a
+// Slots has forgotten everything.
 //
-// slots, to the nearest whole number, but at least one. Count the calls with the Retrier's Done, or with the metrics
-// that the program has; retries do not count.
+// So it does nothing where attempts fail in time, as they do if the service refuses them: nothing piles up there. Nor
+// does it see callers that leave before AttemptTimeout. It cannot know how many calls are usual in a batch that begins
+// with thousands at once, or in a quota of calls: take [NewSlots] for these. And a process that sends less than one call
+// in AttemptTimeout cannot send fewer at once; where there are many such processes, set a [Budget] besides.
 //
-// That protects a service which can do what it does on a busy day. Even if every attempt runs into its timeout, the
-// service receives at most three quarters of its busiest rate, and works off what has piled up. The rule assumes that
-// a call takes at most a third of AttemptTimeout on average. Then few calls wait for a slot on a healthy day; with
-// fewer than about six slots more of them do, for a moment.
+// If a call takes more than half of AttemptTimeout on average, attempts are late on healthy days too. Make
+// AttemptTimeout at least three times what a call usually takes.
 //
-// More slots are right if you know that the service can do more than it does on a busy day. Half of what it can do
-// protects it as well:
-//
-//	calls that it can do in a second × AttemptTimeout / 2
-//
-// slots in all processes together. If there may be more processes than you have counted, such as those that an
-// autoscaler starts during an outage, a [Budget] is what protects the service.
-//
-// Give each part of a service that can fail by itself slots of its own: calls that hang hold the slots that other
+// Give each part of a service that can fail by itself Slots of its own: calls that hang hold the slots that other
 // calls need.
 //
-// A Slots is safe for concurrent use. It must not be copied. A nil Slots has a slot for every call; the zero
-// value is not usable.
+// A Slots is safe for concurrent use. It must not be copied after first use. Nil Slots have a slot for every call.
 type Slots struct {
-	n int
+	n int // as NewSlots was told; 0 means that watch says how many
 
+	// The line is a list, not a buffered channel: the number of slots changes, and outside of a line no channel is
+	// needed, so that Slots in a package variable work in a synctest bubble.
 	mu      sync.Mutex
+	watch   watch
 	inUse   int
 	waiting list.List // of chan struct{}, each is closed to give its call a slot
 }
 
-// NewSlots returns n slots. It panics if n is less than 1.
+// NewSlots returns n slots, a fixed number: for a batch, a pool, a quota of calls at once, or for use by hand. It panics
+// if n is less than 1.
+//
+// To protect a service by a number, make in each process 3/4 × the calls that it makes in its busiest second ×
+// AttemptTimeout in seconds, or, over all processes, half of what the service can do in AttemptTimeout.
 func NewSlots(n int) *Slots {
 	if n < 1 {
 		panic("backoff: NewSlots called with less than one slot")
@@ -71,8 +74,8 @@ func NewSlots(n int) *Slots {
 	return &Slots{n: n}
 }
 
-// Acquire takes a slot for a call whose attempts have the given timeout. If it returns nil, the call must end with
-// Release. A [Retrier] calls both.
+// Acquire takes one of the slots of [NewSlots] for a call whose attempts have the given timeout. If it returns nil, the
+// call must end with Release. A [Retrier] does both.
 //
 // If no slot is free, Acquire waits in line; first come, first served. It waits until ctx ends. If ctx has a
 // deadline, it waits only as long as that leaves an attempt its whole timeout: a shorter attempt costs the service
@@ -82,21 +85,29 @@ func NewSlots(n int) *Slots {
 // The error matches [ErrNoSlot]. If ctx has ended, it also matches ctx.Err() and context.Cause(ctx); such a call
 // gets no slot even if one is free.
 //
-// Acquire panics if ctx is nil, and on a zero Slots. On nil Slots it returns nil.
+// Acquire panics if ctx is nil, and on a zero Slots, which a Retrier must tell how attempts end. On nil Slots it
+// returns nil.
 func (s *Slots) Acquire(ctx context.Context, timeout time.Duration) error {
 	switch {
 	case ctx == nil:
 		panic("backoff: Acquire called with a nil context")
 	case s == nil:
 		return nil
-	case s.n == 0:
-		panic("backoff: Acquire called on a zero Slots; use NewSlots")
+	case s.sizesItself():
+		panic("backoff: Acquire called on a zero Slots; use NewSlots, or a Retrier")
 	case ctx.Err() != nil:
 		return noSlot(ctx)
 	}
+	return s.acquire(ctx, timeout, false)
+}
 
+// acquire is Acquire for all Slots. It counts a call that begins.
+func (s *Slots) acquire(ctx context.Context, timeout time.Duration, begins bool) error {
 	s.mu.Lock()
-	if s.inUse < s.n {
+	if begins {
+		s.watch.begin()
+	}
+	if s.inUse < s.limit() {
 		s.inUse++
 		s.mu.Unlock()
 		return nil
@@ -153,34 +164,101 @@ func (s *Slots) leave(place *list.Element) {
 	defer s.mu.Unlock()
 	select {
 	case <-place.Value.(chan struct{}):
-		s.pass()
+		s.release()
 	default:
 		s.waiting.Remove(place)
+		s.admit()
 	}
 }
 
-// Release returns the slot of a call that has ended. It panics if no slot is in use. Nil Slots do nothing.
+// Release returns the slot of a call that has ended. It panics if no slot is in use, and on a zero Slots. Nil Slots do
+// nothing.
 func (s *Slots) Release() {
-	if s == nil {
+	switch {
+	case s == nil:
 		return
+	case s.sizesItself():
+		panic("backoff: Release called on a zero Slots; use NewSlots, or a Retrier")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inUse == 0 {
 		panic("backoff: Release called without Acquire")
 	}
-	s.pass()
+	s.release()
 }
 
-// pass gives a slot to the call that has waited for longest, if there is one. It requires mu.
-func (s *Slots) pass() {
-	first := s.waiting.Front()
-	if first == nil {
-		s.inUse--
-		return
+// release returns a slot. It requires mu.
+func (s *Slots) release() {
+	s.inUse--
+	s.admit()
+}
+
+// admit gives the free slots to the calls that have waited for longest. It follows each change of what decides how many
+// slots there are. It requires mu.
+func (s *Slots) admit() {
+	for s.waiting.Len() > 0 && s.inUse < s.limit() {
+		turn := s.waiting.Remove(s.waiting.Front()).(chan struct{})
+		s.inUse++
+		close(turn)
 	}
-	turn := s.waiting.Remove(first).(chan struct{})
-	close(turn)
+	if s.waiting.Len() == 0 {
+		s.watch.nobodyWaits()
+	}
+}
+
+// giveBack returns the slot of a call that is to stand in line again.
+func (s *Slots) giveBack() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.release()
+}
+
+// attempted notes how an attempt ended, which might have taken most. It reports whether more slots are in use than
+// there may be.
+func (s *Slots) attempted(o outcome, most time.Duration) (tooMany bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch.attempted(o, most, s.waiting.Len() > 0)
+	s.admit()
+	return s.inUse > s.limit()
+}
+
+// end ends a call, with its slot if it has one, and notes how its last attempt ended if that is not noted yet.
+func (s *Slots) end(hasSlot bool, o outcome, most time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o != uncounted {
+		s.watch.attempted(o, most, s.waiting.Len() > 0)
+	}
+	if hasSlot {
+		s.inUse--
+	}
+	if s.n == 0 {
+		s.watch.end()
+	}
+	s.admit()
+}
+
+// limit returns how many slots there are. It requires mu.
+func (s *Slots) limit() int {
+	if s.n > 0 {
+		return s.n
+	}
+	return s.watch.limit()
+}
+
+// sizesItself reports whether s is not made by NewSlots.
+func (s *Slots) sizesItself() bool { return s != nil && s.n == 0 }
+
+// Limit returns how many calls may be in progress, for a metric: math.MaxInt if any number may.
+func (s *Slots) Limit() int {
+	if s == nil {
+		return math.MaxInt
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.limit()
 }
 
 // InUse returns how many slots are in use, for a metric.

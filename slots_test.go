@@ -372,8 +372,8 @@ func TestSlotsBadInput(t *testing.T) {
 		{"backoff: NewSlots called with less than one slot", func() { backoff.NewSlots(math.MinInt) }},
 		{"backoff: Acquire called with a nil context", func() { _ = released.Acquire(noContext, 1) }},
 		{"backoff: Acquire called with a nil context", func() { _ = none.Acquire(noContext, 1) }},
-		{"backoff: Acquire called on a zero Slots; use NewSlots", func() { _ = zero.Acquire(ctx, 1) }},
-		{"backoff: Release called without Acquire", zero.Release},
+		{"backoff: Acquire called on a zero Slots; use NewSlots, or a Retrier", func() { _ = zero.Acquire(ctx, 1) }},
+		{"backoff: Release called on a zero Slots; use NewSlots, or a Retrier", zero.Release},
 		{"backoff: Release called without Acquire", released.Release},
 	} {
 		require.PanicsWithValue(t, test.text, test.call)

@@ -1,0 +1,206 @@
+package backoff
+
+import (
+	"math"
+	"time"
+)
+
+// The numbers by which Slots size themselves. Each was varied in simulations, which lab/herd repeats; what it
+// prevents stands beside it.
+const (
+	// If more than this share of the attempts are late, the service is in trouble. Half of them would be too many:
+	// at a high load, healthy days would be lost as well.
+	lateShare = 0.25
+
+	// So many attempts must be late at least, each counted as for the share. One slow call at a quiet time must not
+	// limit the hundred that follow.
+	lateLeast = 2
+
+	// After this time, an attempt counts 1/e for the share. Over ten seconds, trouble is seen too late.
+	lateWindow = 3 * time.Second
+
+	// After this time without a call, all is forgotten: idle time is nothing usual, and old trouble is no trouble.
+	pause = 3 * time.Second
+
+	// This long after a pause, trouble is not believed: the first attempts may be late because connections that were
+	// idle have died.
+	warmUp = time.Second
+
+	// In trouble the service is asked for this share of what it usually answers. With the rest it works off what
+	// has piled up.
+	usualShare = 0.75
+
+	// After this time, an answer counts 1/e for what is usual.
+	usualWindow = 30 * time.Second
+
+	// This long after the last trouble the limit grows, if calls still wait: it may be too low. Growing earlier
+	// brings the trouble back.
+	calm = 30 * time.Second
+
+	// The same where nothing usual is known, so that the limit is no more than a guess. Without growth, a process
+	// that started in an outage would keep its one slot.
+	calmUnknown = time.Second
+
+	// The limit grows by this share, and by a slot at least, each time that all slots have been used.
+	growth = 0.1
+
+	// What fades is brought up to date at most this often, because it takes more time than a slot does.
+	agingInterval = 10 * time.Millisecond
+)
+
+// An outcome is how an attempt ended, for Slots that size themselves.
+type outcome byte
+
+const (
+	uncounted outcome = iota // it says nothing of the service: the caller has cancelled it
+	failed                   // in time, so the service did not work for it for long
+	answered                 // in time
+	late                     // it failed because its time was over
+)
+
+// A watch is what Slots that size themselves know of a service: how many of the last attempts were late, and what
+// it usually answers. The zero value knows nothing. All times are since epoch.
+type watch struct {
+	calls   int           // that have begun and not ended: in an attempt, in line, or in a wait
+	began   time.Duration // when the first call after the last pause began; 0 in the zero value
+	idle    time.Duration // since when there has been no call, if there is none
+	updated time.Duration // when the numbers that fade were last brought up to date
+
+	// The attempts of the last seconds. Each counts e^(−age / lateWindow).
+	late   float64
+	inTime float64
+
+	// What is usual. Each answer, and each second, counts e^(−age / usualWindow). It stands still while a limit goes
+	// by it.
+	work float64 // seconds that the attempts which were answered might have taken
+	seen float64 // seconds that have passed
+
+	limited bool          // since trouble began, until it is over
+	known   bool          // something was usual when it began
+	trouble time.Duration // when there last was trouble
+	grown   float64       // slots that have been added since then
+}
+
+// begin notes that a call begins.
+func (w *watch) begin() {
+	w.calls++
+	if w.calls > 1 {
+		return
+	}
+	now := time.Since(epoch)
+	idle := now - w.idle
+	if w.began == 0 || idle > pause || idle < 0 {
+		w.forget(now)
+	}
+}
+
+// end notes that a call has ended.
+func (w *watch) end() {
+	w.calls--
+	if w.calls == 0 {
+		w.idle = time.Since(epoch)
+	}
+}
+
+// forget makes w know nothing but the calls in progress.
+func (w *watch) forget(now time.Duration) {
+	*w = watch{calls: w.calls, began: now, updated: now}
+}
+
+// attempted notes how an attempt ended, which might have taken most, and whether calls wait in line.
+func (w *watch) attempted(o outcome, most time.Duration, someWait bool) {
+	w.update()
+	switch o {
+	case late:
+		w.late++
+	case answered:
+		w.inTime++
+		if !w.standsStill() {
+			w.work += most.Seconds()
+		}
+	case failed:
+		w.inTime++
+	}
+
+	switch {
+	case w.inTrouble():
+		w.trouble = w.updated
+		w.grown = 0
+		if o == late && !w.limited && w.isBelievable() {
+			w.limited = true
+			w.known = w.work > 0
+		}
+	case w.limited && someWait && w.updated-w.trouble > w.calm():
+		w.grown += max(growth, 1/float64(w.slots()))
+	}
+}
+
+// inTrouble reports whether too many attempts are late.
+func (w *watch) inTrouble() bool { return w.late > lateShare*(w.late+w.inTime) }
+
+// isBelievable reports whether enough is known to limit calls because of late attempts.
+func (w *watch) isBelievable() bool {
+	return w.late >= lateLeast && w.updated-w.began >= warmUp
+}
+
+// calm returns how long after the last trouble the limit grows.
+func (w *watch) calm() time.Duration {
+	if w.known {
+		return calm
+	}
+	return calmUnknown
+}
+
+// standsStill reports whether a limit goes by what was usual before the trouble.
+func (w *watch) standsStill() bool { return w.limited && w.known }
+
+// nobodyWaits ends the limit if the trouble is over, while no call waits.
+func (w *watch) nobodyWaits() {
+	if w.limited && !w.inTrouble() {
+		w.update()
+		w.limited = false
+	}
+}
+
+// limit returns how many calls may be in progress.
+func (w *watch) limit() int {
+	if !w.limited {
+		return math.MaxInt
+	}
+	return w.slots()
+}
+
+// slots returns how many slots there are in trouble. If every attempt takes all of its time, they let usualShare of what
+// is usual reach the service.
+func (w *watch) slots() int {
+	usual := w.work / max(w.seen, 1)
+	return int(min(math.MaxInt32, math.Round(max(1, usualShare*usual)+w.grown)))
+}
+
+// update lets what is known fade.
+func (w *watch) update() {
+	now := time.Since(epoch)
+	age := now - w.updated
+	switch {
+	case age < 0: // a test's simulated time begins before the real one
+		w.forget(now)
+		return
+	case age < agingInterval:
+		return
+	}
+	w.updated = now
+
+	left := fade(age, lateWindow)
+	w.late *= left
+	w.inTime *= left
+	if !w.standsStill() {
+		left = fade(age, usualWindow)
+		w.work *= left
+		w.seen = w.seen*left + usualWindow.Seconds()*(1-left)
+	}
+}
+
+// fade returns what 1 counts after age, if it counts 1/e after window.
+func fade(age, window time.Duration) float64 {
+	return math.Exp(-age.Seconds() / window.Seconds())
+}

@@ -1,0 +1,474 @@
+//go:build go1.25
+
+package backoff_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+)
+
+// sizing returns a Retrier whose Slots size themselves, and whose calls are made once.
+func sizing() *backoff.Retrier {
+	return &backoff.Retrier{AttemptTimeout: time.Second, MaxRetries: -1, Slots: new(backoff.Slots)}
+}
+
+// hang is an attempt that takes all of its time.
+func hang(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// atOnce makes n calls at once, and waits for them.
+func atOnce(t *testing.T, r *backoff.Retrier, n int, op func(context.Context) error) {
+	t.Helper()
+	var calls sync.WaitGroup
+	for range n {
+		calls.Go(func() { _ = r.Do(t.Context(), op) })
+	}
+	calls.Wait()
+}
+
+// serve makes calls that are answered immediately: so many in a second, for so long.
+func serve(t *testing.T, r *backoff.Retrier, perSecond int, d time.Duration) {
+	t.Helper()
+	for range int(d.Seconds()) * perSecond {
+		require.NoError(t, r.Do(t.Context(), returning(nil)))
+		time.Sleep(time.Second / time.Duration(perSecond))
+	}
+}
+
+// fall makes the service of r answer eight calls a second for a minute, and then hang. From then on there are six slots.
+func fall(t *testing.T, r *backoff.Retrier) {
+	t.Helper()
+	serve(t, r, 8, time.Minute)
+	atOnce(t, r, 20, hang)
+	require.Equal(t, 6, r.Slots.Limit())
+}
+
+// hold begins n calls, which take so long and then end with err.
+func hold(t *testing.T, r *backoff.Retrier, n int, d time.Duration, err error) *sync.WaitGroup {
+	t.Helper()
+	var calls sync.WaitGroup
+	for range n {
+		calls.Go(func() {
+			_ = r.Do(t.Context(), func(context.Context) error {
+				time.Sleep(d)
+				return err
+			})
+		})
+	}
+	synctest.Wait()
+	return &calls
+}
+
+func inBubbles(t *testing.T, tests map[string]func(t *testing.T)) {
+	t.Helper()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+	}
+}
+
+// While the service is well, there is a slot for every call.
+func TestWatchHealthy(t *testing.T) {
+	inBubbles(t, map[string]func(t *testing.T){
+		"first burst": func(t *testing.T) {
+			r := sizing()
+			calls := hold(t, r, 500, 100*time.Millisecond, nil)
+			require.Equal(t, 500, r.Slots.InUse())
+			require.Equal(t, math.MaxInt, r.Slots.Limit())
+			calls.Wait()
+		},
+		"attempts fail in time": func(t *testing.T) {
+			r := sizing()
+			serve(t, r, 8, 10*time.Second)
+			for range 100 {
+				require.ErrorIs(t, r.Do(t.Context(), returning(errFailed)), errFailed)
+			}
+			require.Equal(t, math.MaxInt, r.Slots.Limit())
+		},
+		"a quarter is late": func(t *testing.T) {
+			r := sizing()
+			r.AttemptTimeout = time.Minute
+			answered := hold(t, r, 60, 2*time.Second-1, nil)
+			late := hold(t, r, 20, 2*time.Second, context.DeadlineExceeded)
+			more := hold(t, r, 1, 2*time.Second+1, context.DeadlineExceeded)
+			answered.Wait()
+			late.Wait()
+			require.Equal(t, math.MaxInt, r.Slots.Limit())
+			more.Wait()
+			require.Less(t, r.Slots.Limit(), math.MaxInt)
+		},
+		"one attempt is late": func(t *testing.T) {
+			r := sizing()
+			serve(t, r, 1, 10*time.Second)
+			atOnce(t, r, 1, hang)
+			time.Sleep(2 * time.Second)
+			atOnce(t, r, 1, hang)
+			require.Equal(t, math.MaxInt, r.Slots.Limit())
+		},
+		"the first second after a pause": func(t *testing.T) {
+			r := sizing()
+			for range 2 {
+				r.AttemptTimeout = time.Second - 20*time.Millisecond
+				atOnce(t, r, 100, hang)
+				require.Equal(t, math.MaxInt, r.Slots.Limit())
+				time.Sleep(time.Hour)
+			}
+			r.AttemptTimeout = time.Second
+			atOnce(t, r, 100, hang)
+			require.Equal(t, 1, r.Slots.Limit(), "later, it is believed")
+		},
+	})
+}
+
+// In trouble there are three quarters of what the service usually answers in the time of an attempt.
+func TestWatchTrouble(t *testing.T) {
+	for name, test := range map[string]struct {
+		timeout   time.Duration
+		deadline  time.Duration // of the usual calls
+		perSecond int
+		slots     int
+	}{
+		"to the nearest, up":     {time.Second, 0, 10, 7},
+		"to the nearest, down":   {time.Second, 0, 7, 5},
+		"one at least":           {time.Second, 0, 1, 1},
+		"longer attempts":        {3 * time.Second, 0, 8, 18},
+		"deadlines are shorter":  {30 * time.Second, 2 * time.Second, 8, 12},
+		"deadlines are longer":   {time.Second, time.Minute, 8, 6},
+		"only deadlines":         {-1, 2 * time.Second, 8, 12},
+		"the longest timeout":    {math.MaxInt64, 2 * time.Second, 8, 12},
+		"no deadline":            {math.MaxInt64, 0, 8, math.MaxInt32},
+		"hardly any time at all": {1, 0, 8, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := sizing()
+				r.AttemptTimeout = test.timeout
+				for range 60 * test.perSecond {
+					ctx, cancel := context.Background(), context.CancelFunc(func() {})
+					if test.deadline > 0 {
+						ctx, cancel = context.WithTimeout(ctx, test.deadline)
+					}
+					require.NoError(t, r.Do(ctx, returning(nil)))
+					cancel()
+					time.Sleep(time.Second / time.Duration(test.perSecond))
+				}
+				late := *r
+				late.AttemptTimeout = time.Millisecond
+				atOnce(t, &late, 400, hang)
+				require.InDelta(t, test.slots, r.Slots.Limit(), 0)
+			})
+		})
+	}
+}
+
+// What an attempt says of the service, by how it ended: that it was late, that the service has answered, or that it has
+// failed in time.
+func TestWatchOutcomes(t *testing.T) {
+	nested := func(ctx context.Context) error { // its loop refuses a wait
+		return (&backoff.Retrier{Policy: every(time.Hour)}).Do(ctx, returning(errFailed))
+	}
+	const isLate, hasAnswered, hasFailed, saysNothing = "late", "answered", "failed", "nothing"
+	for name, test := range map[string]struct {
+		want string
+		op   func(ctx context.Context) error
+	}{
+		"success":                   {hasAnswered, returning(nil)},
+		"late success":              {hasAnswered, func(ctx context.Context) error { _ = hang(ctx); return nil }},
+		"permanent":                 {hasAnswered, returning(backoff.Permanent(errFailed))},
+		"refused by Retryable":      {hasAnswered, returning(io.EOF)},
+		"failure":                   {hasFailed, returning(errFailed)},
+		"asks for a wait":           {hasFailed, returning(backoff.RetryAfter(errFailed, time.Hour))},
+		"its time is over":          {isLate, hang},
+		"whatever the error":        {isLate, func(ctx context.Context) error { _ = hang(ctx); return errFailed }},
+		"permanent, and late":       {isLate, func(ctx context.Context) error { return backoff.Permanent(hang(ctx)) }},
+		"it says so":                {isLate, returning(context.DeadlineExceeded)},
+		"it says so, wrapped":       {isLate, returning(fmt.Errorf("get: %w", context.DeadlineExceeded))},
+		"Timeout":                   {isLate, returning(timeout{true})},
+		"no Timeout":                {hasFailed, returning(timeout{false})},
+		"refused, but a timeout":    {isLate, returning(errors.Join(io.EOF, timeout{true}))},
+		"Late":                      {isLate, returning(lateness{errFailed, true})},
+		"Late, permanent":           {isLate, returning(backoff.Permanent(lateness{errFailed, true}))},
+		"not Late, a timeout":       {hasFailed, returning(lateness{timeout{true}, false})},
+		"not Late after its time":   {hasFailed, func(ctx context.Context) error { return lateness{hang(ctx), false} }},
+		"a nested loop's refusal":   {hasFailed, nested},
+		"a nested loop was refused": {isLate, func(ctx context.Context) error { return refusedLate(ctx) }},
+		"a nested loop's timeout":   {isLate, func(ctx context.Context) error { return (&backoff.Retrier{}).Do(ctx, hang) }},
+		"a nested loop had no slot": {hasFailed, returning(backoff.ErrNoSlot)},
+		"goexit":                    {saysNothing, func(context.Context) error { runtime.Goexit(); return nil }},
+		"panic":                     {saysNothing, func(context.Context) error { panic("boom") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubbles(t, map[string]func(t *testing.T){
+				"late": func(t *testing.T) {
+					r := sizing()
+					serve(t, r, 1, 5*time.Second)
+					try(t, r, 20, test.op)
+					require.Equal(t, test.want == isLate, r.Slots.Limit() == 1)
+				},
+				"answered": func(t *testing.T) { // it counts for what is usual
+					r := sizing()
+					for range 60 {
+						try(t, r, 8, test.op)
+						time.Sleep(time.Second / 2)
+						serve(t, r, 1, time.Second)
+					}
+					if test.want != isLate {
+						atOnce(t, r, 400, hang)
+						require.Equal(t, test.want == hasAnswered, r.Slots.Limit() > 1, "%d", r.Slots.Limit())
+					}
+				},
+				"in time": func(t *testing.T) { // it counts as not late
+					r := sizing()
+					serve(t, r, 1, 5*time.Second)
+					try(t, r, 100, test.op)
+					r.AttemptTimeout = 1
+					atOnce(t, r, 20, hang)
+					inTime := test.want == hasAnswered || test.want == hasFailed
+					require.Equal(t, inTime, r.Slots.Limit() == math.MaxInt)
+				},
+			})
+		})
+	}
+}
+
+// try makes n calls at once, which may panic or exit. Each has a deadline.
+func try(t *testing.T, r *backoff.Retrier, n int, op func(context.Context) error) {
+	t.Helper()
+	c := *r
+	c.Retryable = func(err error) bool { return !errors.Is(err, io.EOF) }
+	c.MaxRetries = 0
+	c.Policy = func() backoff.BackOff { return &backoff.StopBackOff{} }
+	var calls sync.WaitGroup
+	for range n {
+		calls.Add(1)
+		go func() {
+			defer calls.Done()
+			defer func() { _ = recover() }()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_ = c.Do(ctx, op)
+		}()
+	}
+	calls.Wait()
+}
+
+// refusedLate is the error of a loop that refuses a wait after an attempt that was late.
+func refusedLate(ctx context.Context) error {
+	r := backoff.Retrier{AttemptTimeout: time.Millisecond, Policy: every(time.Hour)}
+	return r.Do(ctx, hang)
+}
+
+// timeout is an error with a method Timeout.
+type timeout struct{ yes bool }
+
+func (timeout) Error() string   { return "no answer" }
+func (e timeout) Timeout() bool { return e.yes }
+
+// lateness is an error that knows whether its attempt was late, as those of this module's clients do.
+type lateness struct {
+	error
+	yes bool
+}
+
+func (e lateness) Unwrap() error { return e.error }
+func (e lateness) Late() bool    { return e.yes }
+
+// An attempt that the caller has cancelled says nothing, one whose deadline has come does.
+func TestWatchCaller(t *testing.T) {
+	for name, test := range map[string]struct {
+		context func(context.Context) (context.Context, context.CancelFunc)
+		limit   int
+	}{
+		"cancelled": {
+			func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				time.AfterFunc(time.Millisecond, cancel)
+				return ctx, cancel
+			},
+			math.MaxInt,
+		},
+		"deadline": {
+			func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, time.Millisecond)
+			},
+			1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := sizing()
+				serve(t, r, 1, 5*time.Second)
+				var calls sync.WaitGroup
+				for range 50 {
+					calls.Go(func() {
+						ctx, cancel := test.context(t.Context())
+						defer cancel()
+						require.Error(t, r.Do(ctx, hang))
+					})
+				}
+				calls.Wait()
+				require.Equal(t, test.limit, r.Slots.Limit())
+			})
+		})
+	}
+}
+
+// How a limit ends, and how it does not.
+func TestWatchEnd(t *testing.T) {
+	inBubbles(t, map[string]func(t *testing.T){
+		"attempts are in time, and no call waits": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			atOnce(t, r, 70, returning(nil))
+			require.Equal(t, math.MaxInt, r.Slots.Limit())
+		},
+		"too many are late": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			atOnce(t, r, 6, returning(nil))
+			require.Equal(t, 6, r.Slots.Limit())
+		},
+		"calls wait": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			calls := hold(t, r, 100, 100*time.Millisecond, nil)
+			require.Equal(t, 94, r.Slots.Waiting())
+			time.Sleep(1500 * time.Millisecond) // 90 calls have been answered
+			require.Equal(t, 6, r.Slots.InUse())
+			calls.Wait()
+			require.Equal(t, math.MaxInt, r.Slots.Limit())
+		},
+		"the last one leaves the line": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			calls := hold(t, r, 78, 100*time.Millisecond, nil) // 13 times 6
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(1250*time.Millisecond, cancel)
+			var last sync.WaitGroup
+			last.Go(func() { require.ErrorIs(t, r.Do(ctx, unexpected), backoff.ErrNoSlot) })
+
+			time.Sleep(1240 * time.Millisecond)
+			require.Equal(t, 1, r.Slots.Waiting())
+			require.Equal(t, 6, r.Slots.Limit())
+			last.Wait()
+			require.Equal(t, 6, r.Slots.InUse())
+			require.Equal(t, math.MaxInt, r.Slots.Limit())
+			calls.Wait()
+		},
+		"a metric is read": func(t *testing.T) {
+			r, read := sizing(), sizing()
+			for _, r := range []*backoff.Retrier{r, read} {
+				r.Notify = nil
+				serve(t, r, 8, time.Minute)
+			}
+			for range 50 {
+				atOnce(t, r, 3, hang)
+				atOnce(t, read, 3, hang)
+				read.Slots.Limit()
+				serve(t, r, 4, time.Second)
+				serve(t, read, 4, time.Second)
+				read.Slots.InUse()
+			}
+			require.Equal(t, r.Slots.Limit(), read.Slots.Limit())
+		},
+	})
+}
+
+// A limit that is too low grows while calls wait and the service is well, each time that all slots have been used.
+func TestWatchGrowth(t *testing.T) {
+	// inLine lets calls that take 200 ms stand in line. They end with what outcome returns.
+	inLine := func(t *testing.T, r *backoff.Retrier, outcome func() error) *sync.WaitGroup {
+		t.Helper()
+		var calls sync.WaitGroup
+		for range 3000 {
+			calls.Go(func() {
+				_ = r.Do(t.Context(), func(context.Context) error {
+					time.Sleep(200 * time.Millisecond)
+					return outcome()
+				})
+			})
+		}
+		synctest.Wait()
+		return &calls
+	}
+	well := func() error { return nil }
+
+	inBubbles(t, map[string]func(t *testing.T){
+		"after half a minute": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			calls := inLine(t, r, well)
+			time.Sleep(30 * time.Second)
+			require.Equal(t, 6, r.Slots.Limit())
+			// Trouble ended after a second or so, when a quarter was late. Since then all slots have been used
+			// five times in a second.
+			time.Sleep(2 * time.Second)
+			require.InDelta(t, 11, r.Slots.Limit(), 3)
+			time.Sleep(10 * time.Second)
+			require.Greater(t, r.Slots.Limit(), 100, "a tenth, when that is more than a slot")
+			calls.Wait()
+		},
+		"after a second if nothing is known": func(t *testing.T) {
+			r := sizing()
+			atOnce(t, r, 20, hang)
+			require.Equal(t, 1, r.Slots.Limit())
+			calls := inLine(t, r, well)
+			time.Sleep(10 * time.Second)
+			require.Greater(t, r.Slots.Limit(), 3)
+			calls.Wait()
+		},
+		"new trouble takes it back": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			var failure error
+			calls := inLine(t, r, func() error { return failure })
+			time.Sleep(36 * time.Second)
+			require.Greater(t, r.Slots.Limit(), 15)
+			failure = context.DeadlineExceeded
+			time.Sleep(2 * time.Second)
+			require.Equal(t, 6, r.Slots.Limit())
+			calls.Wait()
+		},
+	})
+}
+
+// Where nothing usual is known when trouble begins, it is learnt meanwhile.
+func TestWatchUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		atOnce(t, r, 20, hang)
+		require.Equal(t, 1, r.Slots.Limit())
+
+		ops := make(chan error)
+		for range 2 { // that one waits keeps the limit
+			go func() {
+				for err := range ops {
+					_ = r.Do(t.Context(), returning(err))
+				}
+			}()
+		}
+		for range 4 {
+			for range 20 {
+				ops <- nil
+				time.Sleep(50 * time.Millisecond)
+			}
+			ops <- context.DeadlineExceeded
+			ops <- context.DeadlineExceeded
+		}
+		close(ops)
+		require.Greater(t, r.Slots.Limit(), 1)
+	})
+}
