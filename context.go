@@ -53,37 +53,29 @@ func (b *contextBackOff) NextBackOff() time.Duration {
 
 // contextOf returns the outermost context in b, or the background.
 func contextOf(b BackOff) context.Context {
-	if c, ok := find[BackOffContext](b); ok {
-		return c.Context()
+	for ; b != nil; b = inner(b) {
+		if c, ok := b.(BackOffContext); ok {
+			return c.Context()
+		}
 	}
 	return context.Background()
 }
 
 // replaceContexts makes the contexts that [WithContext] has put into b give way to ctx.
 func replaceContexts(b BackOff, ctx context.Context) {
-	for {
-		c, ok := find[*contextBackOff](b)
-		if !ok {
-			return
+	for ; b != nil; b = inner(b) {
+		if c, ok := b.(*contextBackOff); ok {
+			c.ctx = ctx
 		}
-		c.ctx = ctx
-		b = c.BackOff
 	}
 }
 
-// find returns the outermost policy of type T in b, which a decorator's Unwrap leads to.
-func find[T any](b BackOff) (none T, ok bool) {
-	for b != nil {
-		if p, ok := b.(T); ok {
-			return p, true
-		}
-		d, ok := b.(interface{ Unwrap() BackOff })
-		if !ok {
-			break
-		}
-		b = d.Unwrap()
+// inner returns the policy that b wraps, or nil.
+func inner(b BackOff) BackOff {
+	if d, ok := b.(interface{ Unwrap() BackOff }); ok {
+		return d.Unwrap()
 	}
-	return none, false
+	return nil
 }
 
 // decorator is embedded in the decorators of this package. It lets loops look through them.

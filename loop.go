@@ -99,9 +99,8 @@ func (l *loop) decide(last error) (time.Duration, error) {
 
 // nextWait returns the next wait of b for a loop that waits for at least minWait, or [Stop].
 func nextWait(b BackOff, minWait time.Duration) time.Duration {
-	if p, ok := find[callee](b); ok {
-		p.calledBy(caller{isLoop: true, minWait: minWait})
-		defer p.calledBy(caller{}) // what p is told holds for this question alone
+	if announce(b, caller{isLoop: true, minWait: minWait}) {
+		defer announce(b, caller{}) // what b is told holds for this question alone
 	}
 
 	wait := b.NextBackOff()
@@ -120,6 +119,17 @@ type caller struct {
 // callee is a policy that must know its caller. A policy that limits time must know minWait, or the loop waits past
 // the limit; a random one adds its jitter to minWait.
 type callee interface{ calledBy(c caller) }
+
+// announce tells the policy in b that must know who calls it, and reports whether there is one.
+func announce(b BackOff, c caller) (told bool) {
+	for ; b != nil; b = inner(b) {
+		if p, ok := b.(callee); ok {
+			p.calledBy(c)
+			return true
+		}
+	}
+	return false
+}
 
 // minWait returns the wait that a [RetryAfterError] in err asks for, or 0.
 func minWait(err error) time.Duration {

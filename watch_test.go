@@ -472,3 +472,194 @@ func TestWatchUnknown(t *testing.T) {
 		require.Greater(t, r.Slots.Limit(), 1)
 	})
 }
+
+// Three seconds after its last call has ended, a Slots knows nothing any more. Calls in line and in long waits are calls.
+func TestWatchForgets(t *testing.T) {
+	// unlimited reports whether the next late attempts begin no limit: they are the first that it knows of.
+	unlimited := func(t *testing.T, r *backoff.Retrier) bool {
+		t.Helper()
+		short := *r
+		short.AttemptTimeout = time.Millisecond
+		atOnce(t, &short, 50, hang)
+		return r.Slots.Limit() == math.MaxInt
+	}
+	inBubbles(t, map[string]func(t *testing.T){
+		"three seconds": func(t *testing.T) {
+			r := sizing()
+			serve(t, r, 8, time.Minute)
+			time.Sleep(3*time.Second - 125*time.Millisecond) // serve has slept for an eighth
+			require.False(t, unlimited(t, r))
+		},
+		"more": func(t *testing.T) {
+			r := sizing()
+			serve(t, r, 8, time.Minute)
+			time.Sleep(3 * time.Second)
+			require.True(t, unlimited(t, r))
+		},
+		"a limit": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			time.Sleep(3*time.Second + 1)
+			calls := hold(t, r, 50, time.Second, nil)
+			require.Equal(t, 50, r.Slots.InUse())
+			calls.Wait()
+		},
+		"ten years": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			time.Sleep(10 * 365 * 24 * time.Hour)
+			require.True(t, unlimited(t, r))
+			fall(t, r)
+		},
+		"a call of ten years": func(t *testing.T) {
+			r := sizing()
+			r.AttemptTimeout = math.MaxInt64
+			calls := hold(t, r, 1, 10*365*24*time.Hour, errFailed)
+			calls.Wait()
+			require.False(t, unlimited(t, r))
+			require.Equal(t, 1, r.Slots.Limit(), "nothing was usual")
+		},
+		"a call in a long wait": func(t *testing.T) {
+			r := sizing()
+			serve(t, r, 8, time.Minute)
+			patient := *r
+			patient.MaxRetries = 1
+			patient.Policy = every(time.Minute)
+			var call sync.WaitGroup
+			call.Go(func() { require.NoError(t, patient.Do(t.Context(), returning(errFailed, nil))) })
+			time.Sleep(30 * time.Second)
+			require.Zero(t, r.Slots.InUse())
+			require.False(t, unlimited(t, r))
+			call.Wait()
+		},
+		"a call without an end": func(t *testing.T) { // it is none of the slots'
+			r := sizing()
+			serve(t, r, 8, time.Minute)
+			endless := *r
+			endless.AttemptTimeout = -1
+			calls := hold(t, &endless, 1, time.Minute, nil)
+			require.Zero(t, r.Slots.InUse())
+			time.Sleep(5 * time.Second)
+			require.True(t, unlimited(t, r))
+			calls.Wait()
+		},
+	})
+}
+
+// In trouble a call gives its slot back after a failure while more are in use than there may be, and stands in line
+// again.
+func TestWatchGiveBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		serve(t, r, 8, time.Minute)
+		r.MaxRetries = 1
+		r.Policy = every(0)
+
+		var calls sync.WaitGroup
+		for range 20 {
+			calls.Go(func() { require.Error(t, r.Do(t.Context(), hang)) })
+		}
+		time.Sleep(1500 * time.Millisecond) // the second attempts
+		require.Equal(t, 6, r.Slots.Limit())
+		require.Equal(t, 6, r.Slots.InUse(), "not the twenty that had a slot before")
+		require.Equal(t, 14, r.Slots.Waiting())
+		require.Equal(t, 6, r.Slots.InUse())
+		calls.Wait()
+		require.Zero(t, r.Slots.InUse())
+		require.Zero(t, r.Slots.Waiting())
+	})
+}
+
+// A call that holds a slot of a Slots that nobody knows a limit for keeps it in short waits, as one of NewSlots does.
+func TestWatchKeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		r.MaxRetries = 1
+		r.Policy = every(time.Second - 1)
+		var call sync.WaitGroup
+		call.Go(func() { require.NoError(t, r.Do(t.Context(), returning(errFailed, nil))) })
+		time.Sleep(time.Second / 2)
+		require.Equal(t, 1, r.Slots.InUse())
+		call.Wait()
+	})
+}
+
+// Copies with other timeouts share what is usual, by the time that each attempt might have taken.
+func TestWatchCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		long := *r
+		long.AttemptTimeout = 3 * time.Second
+		for range 60 {
+			serve(t, r, 4, time.Second)
+			serve(t, &long, 4, time.Second)
+		}
+		atOnce(t, r, 30, hang)
+		require.Equal(t, 6, r.Slots.Limit(), "3/4 × (2 a second × 1 s + 2 a second × 3 s)")
+	})
+}
+
+// A Slots in a package variable may be used in more than one bubble, whose time starts over.
+func TestWatchTimeStepsBack(t *testing.T) {
+	r := sizing()
+	synctest.Test(t, func(t *testing.T) { fall(t, r) })
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			calls := hold(t, r, 50, time.Second, nil)
+			require.Equal(t, 50, r.Slots.InUse())
+			calls.Wait()
+			fall(t, r)
+		})
+	}
+	require.NoError(t, r.Do(t.Context(), returning(nil)))
+	require.Equal(t, math.MaxInt, r.Slots.Limit())
+}
+
+// A hook that panics leaves no slot in use, and the attempt before it counts once.
+func TestWatchPanics(t *testing.T) {
+	hooks := map[string]func(*backoff.Retrier){
+		"Policy":    func(r *backoff.Retrier) { r.Policy = func() backoff.BackOff { panic("boom") } },
+		"Retryable": func(r *backoff.Retrier) { r.Retryable = func(error) bool { panic("boom") } },
+		"Notify": func(r *backoff.Retrier) {
+			r.Notify = func(context.Context, int, error, time.Duration) { panic("boom") }
+		},
+		"Done": func(r *backoff.Retrier) { r.Done = func(context.Context, int, error) { panic("boom") } },
+	}
+	for name, set := range hooks {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := sizing()
+				serve(t, r, 8, time.Minute)
+				broken := *r
+				broken.MaxRetries = 3
+				set(&broken)
+				for range 1000 {
+					require.Panics(t, func() { _ = broken.Do(t.Context(), returning(errFailed)) })
+				}
+				require.Zero(t, r.Slots.InUse())
+				require.Equal(t, math.MaxInt, r.Slots.Limit())
+				time.Sleep(10 * time.Second)
+				fall(t, r)
+			})
+		})
+	}
+}
+
+// However many attempts there were, the share of the late ones is found.
+func TestWatchMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		serve(t, r, 1, 2*time.Second)
+		for range 100_000 {
+			_ = r.Do(t.Context(), returning(nil))
+		}
+		for range 33_000 {
+			_ = r.Do(t.Context(), returning(context.DeadlineExceeded))
+		}
+		require.Equal(t, math.MaxInt, r.Slots.Limit())
+		for range 400 {
+			_ = r.Do(t.Context(), returning(context.DeadlineExceeded))
+		}
+		require.Less(t, r.Slots.Limit(), math.MaxInt)
+	})
+}

@@ -2,7 +2,9 @@ package bench_test
 
 import (
 	"context"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 const (
 	perCall       = "per-call"
 	timedCall     = "timed-call"
+	timedParallel = "timed-call-parallel"
 	ready         = "ready"
 	readyConstant = "ready-constant"
 	tenFailures   = "ten-failures"
@@ -24,8 +27,11 @@ const (
 	nextUnlimited = "next-unlimited-" // and the jitter
 )
 
-// service is a Retrier with a timeout, slots and a budget, as an entry of timedCall.
-const service = ours + "-Retrier"
+// A Retrier with a timeout, slots and a budget, as an entry of timedCall.
+const (
+	service  = ours + "-Retrier"          // the slots size themselves
+	numbered = ours + "-Retrier-NewSlots" // there are enough
+)
 
 // What programs set for timedCall.
 const (
@@ -72,8 +78,13 @@ func tasks(ctx context.Context) []task {
 		{perCall, entriesOf(func(p peer) retry { return p.perCall(ctx, succeeds) })},
 		{timedCall, append(
 			entriesOf(func(p peer) retry { return p.perCall(ctx, timed(ctx)) }),
-			entry{service, repeating(func() retry { return serviceCall(ctx) })},
+			entry{service, repeating(func() retry { return serviceCall(ctx, new(backoff.Slots)) })},
+			entry{numbered, repeating(func() retry { return serviceCall(ctx, backoff.NewSlots(atOnce)) })},
 		)},
+		{timedParallel, []entry{
+			{service, inParallel(func() retry { return serviceCall(ctx, new(backoff.Slots)) })},
+			{numbered, inParallel(func() retry { return serviceCall(ctx, backoff.NewSlots(atOnce)) })},
+		}},
 		{ready, entriesOf(func(p peer) retry { return p.ready(ctx, succeeds) })},
 		{readyConstant, entriesOf(func(p peer) retry { return p.constant(nil, 0, succeeds) })},
 		{tenFailures, entriesOf(func(p peer) retry { return p.constant(nil, 0, failing(10)) })},
@@ -131,6 +142,28 @@ func repeating(build func() retry) func(testing.TB) func(n int) {
 	}
 }
 
+// inParallel does what build returns n times, on all cores.
+func inParallel(build func() retry) func(testing.TB) func(n int) {
+	return func(tb testing.TB) func(n int) {
+		retry := build()
+		return func(n int) {
+			var workers sync.WaitGroup
+			cores := runtime.GOMAXPROCS(0)
+			for i := range cores {
+				workers.Go(func() {
+					for range (n + i) / cores {
+						if err := retry(); err != nil {
+							tb.Error(err)
+							return
+						}
+					}
+				})
+			}
+			workers.Wait()
+		}
+	}
+}
+
 // timed returns an operation with a timeout for each attempt, as programs write it by hand.
 func timed(ctx context.Context) func() error {
 	return func() error {
@@ -141,10 +174,10 @@ func timed(ctx context.Context) func() error {
 }
 
 // serviceCall makes the same call by a Retrier, with slots and a budget besides.
-func serviceCall(ctx context.Context) retry {
+func serviceCall(ctx context.Context, slots *backoff.Slots) retry {
 	r := backoff.Retrier{
 		AttemptTimeout: attemptTimeout,
-		Slots:          backoff.NewSlots(atOnce),
+		Slots:          slots,
 		MaxRetries:     maxRetries,
 		Budget:         new(backoff.Budget),
 	}
