@@ -9,85 +9,74 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
 )
 
-// cell is one measurement: a server and its clients.
+// cell is one measurement: a server, its clients, and their trouble.
 type cell struct {
-	server, client       string // their names
-	load                 float64
-	from, down, duration time.Duration
-	database             string // PostgreSQL's folder
+	server, way string // their names
+	trouble
+	seed        uint64
+	from, after time.Duration // the time before the trouble and after it
+	answer      time.Duration // of each request, unless that is zero
+	database    string        // PostgreSQL's folder
 }
 
-func (c cell) String() string { return fmt.Sprintf("%s, %s, load %g", c.server, c.client, c.load) }
+func (c cell) String() string {
+	return fmt.Sprintf("%s, %v, %s, seed %d", c.server, c.trouble, ways[c.way].title, c.seed)
+}
 
-// takes returns how long a cell takes at most.
-func (c cell) takes() time.Duration { return c.duration + deadline + time.Second }
+// closes returns when the last operations begin, takes how long a cell takes at most.
+func (c cell) closes() time.Duration { return c.from + c.duration + c.after }
+func (c cell) takes() time.Duration  { return c.closes() + deadline + time.Second }
 
 // run measures a cell.
 func (c cell) run(ctx context.Context, stderr io.Writer) (report, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	server, err := startServer(ctx, c, stderr)
 	if err != nil {
 		return report{}, err
 	}
 	defer server.Wait()
-	defer cancel()
+	defer cancel(nil)
 
+	clients := newFleet(c, server.address)
 	start := time.Now()
-	reports := make([]report, processes)
-	var clients sync.WaitGroup
-	for i := range reports {
-		clients.Go(func() { reports[i] = runClient(ctx, c, server.address, start, i) })
-	}
-	err = c.disturb(ctx, server, start, stderr)
-	if err != nil {
-		cancel()
-	}
-	clients.Wait()
-	if err != nil {
-		return report{}, err
-	}
-
-	all := report{}
-	for _, r := range reports {
-		all.begun += r.begun
-		all.done += r.done
-		all.late = max(all.late, r.late)
-	}
-	if all.begun == 0 {
-		return all, errors.New("no operation began")
+	go func() {
+		if err := c.disturb(ctx, c.steps(server, clients), start, stderr); err != nil {
+			cancel(err)
+		}
+	}()
+	all := clients.run(ctx, start)
+	switch {
+	case ctx.Err() != nil:
+		return report{}, context.Cause(ctx)
+	case all.begun == 0:
+		return report{}, errors.New("no operation began")
 	}
 	return all, nil
 }
 
-// disturb stops the server for its time.
-func (c cell) disturb(ctx context.Context, server *child, start time.Time, stderr io.Writer) error {
-	for _, step := range []struct {
-		at     time.Duration
-		signal syscall.Signal
-	}{{c.from, syscall.SIGSTOP}, {c.from + c.down, syscall.SIGCONT}} {
-		select {
-		case <-ctx.Done():
+// disturb takes the steps at their times.
+func (c cell) disturb(ctx context.Context, steps []step, start time.Time, stderr io.Writer) error {
+	for _, s := range steps {
+		if err := pause(ctx, time.Until(start.Add(s.at))); err != nil {
 			return context.Cause(ctx)
-		case <-time.After(time.Until(start.Add(step.at))):
 		}
-		if err := server.Process.Signal(step.signal); err != nil {
+		if err := s.do(); err != nil {
 			return err
 		}
-		fmt.Fprintf(stderr, "%v: %v\n", c, step.signal)
+		fmt.Fprintf(stderr, "%v: %s\n", c, s.what)
 	}
 	return nil
 }
 
-// report is what a client counts, or all of a cell together.
+// report is what happens to the operations that begin in the trouble or after it.
 type report struct {
-	begun, done int           // operations, and those that succeeded
-	late        time.Duration // how much later than it should have an operation began
+	begun, done int           // all, and those that succeeded
+	late        time.Duration // how much later than it should have any operation began
 }
 
 // lost returns the share of the operations that did not succeed, in per cent.
@@ -96,9 +85,34 @@ func (r report) lost() float64 { return 100 * (1 - float64(r.done)/float64(r.beg
 // child is a process that the command has started. It ends when its input does.
 type child struct {
 	*exec.Cmd
-	in      io.Closer
+	in      io.WriteCloser
 	out     io.Reader
 	address string // that a server listens on
+}
+
+// stop returns once the child is stopped: if this process ended before, the system would not hang up on it, and it
+// would be left.
+func (c *child) stop() error {
+	if err := c.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	var status syscall.WaitStatus
+	_, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED, nil)
+	for errors.Is(err, syscall.EINTR) {
+		_, err = syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED, nil)
+	}
+	if err == nil && !status.Stopped() {
+		return errors.New("the server has ended")
+	}
+	return err
+}
+
+func (c *child) goOn() error { return c.Process.Signal(syscall.SIGCONT) }
+
+// tell tells a server which trouble it has.
+func (c *child) tell(kind string) error {
+	_, err := fmt.Fprintln(c.in, kind)
+	return err
 }
 
 // start starts a process, which is killed when ctx ends, be it stopped or not. If this process ends first, the system

@@ -2,17 +2,34 @@
 
 // Real measures what retries do to real servers in trouble, on this machine and in real time.
 //
-// An HTTP server works on eight requests at once, each of which sleeps for an exponentially distributed time of
-// 100 ms on average. So it can answer 80 requests a second. Most servers sleep in PostgreSQL, by pg_sleep over
-// eight connections. Five clients begin operations at random times, together 60 or 80 % of that capacity. Each
-// operation is a call of its client's Retrier: attempts of at most 1 s, three retries with the default waits if any,
-// and a deadline of 5 s. It posts a small body. -from the start on, the server is stopped by SIGSTOP, for -down. A cell
-// is the share of the operations begun in -duration that are lost.
+// An HTTP server works on eight requests at once, each of which takes an exponentially distributed time of 100 ms on
+// average. So it can answer 80 requests a second. It sleeps for that time, or PostgreSQL does, by pg_sleep over eight
+// connections. Five clients begin operations at random times, together some share of that capacity. Each operation is
+// a call of its client's Retrier: attempts of at most 1 s, three retries with the default waits if any, and a deadline
+// of 5 s. It posts a small body. A cell of the table is the share of the operations that are lost, of those begun from
+// the trouble on, until -after it. With several seeds it is a range.
+//
+// # Troubles
+//
+// A trouble is the name of its kind, a duration after a colon if it is not the usual one, and a load after an @ if it
+// is not 0.8, such as down:30s@0.6:
+//
+//	none     nothing happens
+//	down     the server is stopped by SIGSTOP, for 10 s
+//	restart  and half of that time later the clients end, with what they have in progress, and new ones begin
+//	crowd    the server is stopped, and from then on there are four times the clients, which share the operations
+//	half     all work takes twice as long, for a minute
+//	fail     30 % of the requests are answered with 500 after their work, until the end
+//	broken   all of them are, for 30 s
+//	refuse   all of them are answered with 503 immediately, for 30 s
+//
+// # Measuring
 //
 // The work needs next to no processor time, so cells are measured side by side, in lanes that begin at different
-// times, each with a server and clients of its own. PostgreSQL is found in PATH or in Debian's folder; the rows
-// that need it are left out where it is missing. All listens on loopback addresses or Unix sockets, and all
-// processes end with the command, however that ends. Standard error says what happens meanwhile.
+// times, each with a server and clients of its own. Operations that begin late show that the machine is too busy.
+// PostgreSQL is found in PATH or in Debian's folder; the rows that need it are left out where it is missing. All
+// listens on loopback addresses or Unix sockets, and all processes end with the command, however that ends. Standard
+// error says what happens meanwhile, and what each cell has come to. After an interrupt the table has what there is.
 //
 // Real exits with 0 after success, with 1 if a measurement fails, and with 2 for bad usage.
 package main
@@ -23,6 +40,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -72,30 +90,35 @@ func waitForParent() {
 
 // options are the flags.
 type options struct {
-	cell             // what all cells have in common
-	servers, clients []string
+	cell          // what all cells have in common
+	servers, ways []string
+	troubles      []trouble
+	seeds, lanes  int
 }
-
-// loads are the shares of the capacity that the operations need, each in a table of its own.
-var loads = []float64{0.6, 0.8}
 
 // parse reads the flags, and says to stderr what is wrong with them.
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("real", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	rows := flags.String("server", "all", "the rows, separated by commas: "+strings.Join(serverNames, ", "))
-	columns := flags.String("client", "all", "the columns, separated by commas: "+strings.Join(clientNames, ", "))
-	flags.DurationVar(&o.from, "from", 10*time.Second, "when the server is stopped")
-	flags.DurationVar(&o.down, "down", 10*time.Second, "for how long")
-	flags.DurationVar(&o.duration, "duration", 62*time.Second, "how long operations begin")
+	servers := flags.String("server", "fifo,context,sql", "`servers`, separated by commas: "+names(rows))
+	troubles := flags.String("trouble", "down,restart,crowd,half@0.6,fail@0.6",
+		"`troubles`, separated by commas: "+names(kinds)+",\nwith :duration or @load if that is not the usual one")
+	columns := flags.String("way", "none,retries,budget,slots,slots-budget,number",
+		"`ways` to call, separated by commas: "+names(ways))
+	flags.DurationVar(&o.from, "from", 30*time.Second, "`time` before the trouble")
+	flags.DurationVar(&o.after, "after", 50*time.Second, "`time` after the trouble in which operations begin")
+	flags.DurationVar(&o.answer, "answer", 0, "`time` that each answer takes; zero: that of its work, which varies")
+	flags.IntVar(&o.seeds, "seeds", 2, "`number` of seeds of the random times")
+	flags.IntVar(&o.lanes, "lanes", 12, "`number` of cells that are measured side by side")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 
-	var err1, err2 error
-	o.servers, err1 = choose(serverNames, *rows)
-	o.clients, err2 = choose(clientNames, *columns)
-	err = errors.Join(err1, err2, o.check(flags.NArg()))
+	var err1, err2, err3 error
+	o.servers, err1 = choose(rows, *servers)
+	o.ways, err2 = choose(ways, *columns)
+	o.troubles, err3 = parseTroubles(*troubles)
+	err = errors.Join(err1, err2, err3, o.check(flags.NArg()))
 	if err != nil {
 		fmt.Fprintln(stderr, "real:", err)
 	}
@@ -106,22 +129,30 @@ func (o options) check(rest int) error {
 	switch {
 	case rest > 0:
 		return errors.New("arguments that are no flags")
-	case o.from < 0 || o.down <= 0 || o.from+o.down > o.duration || o.duration > time.Hour:
-		return errors.New("-from and -down do not fit into -duration, which is at most an hour")
+	case o.from < 0 || o.from > time.Hour:
+		return errors.New("-from is not from 0 to an hour")
+	case o.after < time.Second || o.after > time.Hour:
+		return errors.New("-after is not from a second to an hour")
+	case o.answer != 0 && (o.answer < meanWork || o.answer > deadline):
+		return fmt.Errorf("-answer is not from %v to %v", meanWork, deadline)
+	case o.seeds < 1 || o.seeds > 100 || o.lanes < 1 || o.lanes > 100:
+		return errors.New("-seeds or -lanes is not from 1 to 100")
 	}
 	return nil
 }
 
-// choose returns the names in a list, or all.
-func choose(all []string, list string) ([]string, error) {
-	if list == "all" {
-		return all, nil
-	}
+// choose returns the names in a list.
+func choose[T any](from map[string]T, list string) ([]string, error) {
 	chosen := strings.Split(list, ",")
 	for _, name := range chosen {
-		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("%q is none of %s", name, strings.Join(all, ", "))
+		if _, ok := from[name]; !ok {
+			return nil, fmt.Errorf("%q is none of %s", name, names(from))
 		}
 	}
 	return chosen, nil
+}
+
+// names returns the names in a table.
+func names[T any](table map[string]T) string {
+	return strings.Join(slices.Sorted(maps.Keys(table)), ", ")
 }

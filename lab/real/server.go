@@ -3,16 +3,18 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
@@ -22,46 +24,69 @@ const (
 	capacity = float64(workers) * float64(time.Second) / float64(meanWork) // requests per second
 )
 
-// server is a row of the table.
-type server struct {
+// row is a kind of server.
+type row struct {
 	title string
 	open  func(folder string) (worker, error)
 }
 
-// worker does the work of one request. It gives it up when ctx ends.
-type worker func(ctx context.Context, work time.Duration) error
+// worker does the work of one request. It asks how long that takes when it begins with it. Those with a context give
+// the work up when that ends.
+type worker func(ctx context.Context, takes func() time.Duration) error
 
-var serverNames = []string{"fifo", "sql", "pgxpool"}
-
-var servers = map[string]server{
+var rows = map[string]row{
 	"fifo":    {"a queue that ignores cancellation", openQueue},
+	"context": {"a queue that heeds `r.Context()`", openPlaces},
 	"sql":     {"database/sql, with `r.Context()`", openSQL},
-	"pgxpool": {"pgxpool, with `r.Context()`", openPgxpool},
 }
 
-func needsPostgres(row string) bool { return row != "fifo" }
+func needsPostgres(server string) bool { return server == "sql" }
 
 // openQueue returns workers that take requests from one queue in order, whether or not their clients still wait.
 func openQueue(string) (worker, error) {
 	type request struct {
-		work time.Duration
-		done chan struct{}
+		takes func() time.Duration
+		done  chan struct{}
 	}
 	queue := make(chan request, 1_000_000)
 	for range workers {
 		go func() {
 			for r := range queue {
-				time.Sleep(r.work)
+				time.Sleep(r.takes())
 				close(r.done)
 			}
 		}()
 	}
-	return func(_ context.Context, work time.Duration) error {
-		r := request{work, make(chan struct{})}
+	return func(_ context.Context, takes func() time.Duration) error {
+		r := request{takes, make(chan struct{})}
 		queue <- r
 		<-r.done
 		return nil
 	}, nil
+}
+
+// openPlaces returns workers of which the oldest request that still waits gets the next.
+func openPlaces(string) (worker, error) {
+	places := make(chan struct{}, workers)
+	return func(ctx context.Context, takes func() time.Duration) error {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		defer func() { <-places }()
+		return pause(ctx, takes())
+	}, nil
+}
+
+// pause returns after d, or when ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func openSQL(folder string) (worker, error) {
@@ -71,45 +96,62 @@ func openSQL(folder string) (worker, error) {
 	}
 	db.SetMaxOpenConns(workers)
 	db.SetMaxIdleConns(workers)
-	return func(ctx context.Context, work time.Duration) error {
-		_, err := db.ExecContext(ctx, "SELECT pg_sleep($1)", work.Seconds())
+	return func(ctx context.Context, takes func() time.Duration) error {
+		_, err := db.ExecContext(ctx, "SELECT pg_sleep($1)", takes().Seconds())
 		return err
 	}, nil
 }
 
-func openPgxpool(folder string) (worker, error) {
-	pool, err := pgxpool.New(context.Background(), fmt.Sprintf("%s pool_max_conns=%d", dataSource(folder), workers))
-	if err != nil {
-		return nil, err
+// server is a server with its trouble.
+type server struct {
+	do      worker
+	trouble atomic.Value // string
+}
+
+func (s *server) has(kind string) bool { return s.trouble.Load() == kind }
+
+// ServeHTTP works on a request, which says how long the work takes, and how long its answer takes besides.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.has(refuse) {
+		http.Error(w, "refused", http.StatusServiceUnavailable)
+		return
 	}
-	return func(ctx context.Context, work time.Duration) error {
-		_, err := pool.Exec(ctx, "SELECT pg_sleep($1)", work.Seconds())
-		return err
-	}, nil
-}
-
-// ServeHTTP works on a request, which says how long that takes.
-func (do worker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	work, err := time.ParseDuration(r.URL.Query().Get("work"))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	query := r.URL.Query()
+	work, err1 := time.ParseDuration(query.Get("work"))
+	besides, err2 := time.ParseDuration(query.Get("besides"))
+	if err1 != nil || err2 != nil {
+		http.Error(w, "how long?", http.StatusBadRequest)
 		return
 	}
 	// Before the body is read, net/http does not notice that a client has left.
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return
 	}
-	if err := do(r.Context(), work); err != nil {
+
+	err := s.do(r.Context(), func() time.Duration {
+		if s.has(half) {
+			return 2 * work
+		}
+		return work
+	})
+	if err == nil {
+		err = pause(r.Context(), besides)
+	}
+	switch {
+	case err != nil:
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	case s.has(broken), s.has(fail) && rand.Float64() < failing:
+		http.Error(w, "failed", http.StatusInternalServerError)
 	}
 }
 
 // serve is the argument that makes this program a server.
 const serve = "serve"
 
-// runServer prints its address, and serves until its input ends.
+// runServer prints its address, and serves until its input ends. Each line of that is a kind of trouble, which the
+// server has from then on.
 func runServer(name, database string, stdout, stderr io.Writer) int {
-	work, err := servers[name].open(database)
+	work, err := rows[name].open(database)
 	if err != nil {
 		fmt.Fprintln(stderr, "real:", err)
 		return 1
@@ -119,9 +161,12 @@ func runServer(name, database string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "real:", err)
 		return 1
 	}
-	go http.Serve(listener, work)
+	s := &server{do: work}
+	go http.Serve(listener, s)
 
 	fmt.Fprintln(stdout, listener.Addr())
-	io.Copy(io.Discard, os.Stdin)
+	for input := bufio.NewScanner(os.Stdin); input.Scan(); {
+		s.trouble.Store(input.Text())
+	}
 	return 0
 }

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// lanes is how many cells are measured side by side.
-const lanes = 6
+// stagger is how much later than the one before each lane begins, so that not all servers come back at once.
+const stagger = time.Second
 
-// measure measures all cells, and prints a table for each load.
+// measure measures all cells, and prints a table, with what there is if ctx ends meanwhile.
 func measure(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	programs, version := findPostgres()
 	if programs == "" {
@@ -29,8 +29,8 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return errors.New("no PostgreSQL in PATH nor in Debian's folder, which all these rows need; Debian's package is postgresql")
 	}
 
-	expected := o.expected(len(cells))
-	fmt.Fprintf(stdout, "%d cells, which take about %v\n", len(cells), expected.Round(time.Second))
+	expected := o.expected(cells)
+	fmt.Fprintf(stdout, "%d cells, which take up to %v\n", len(cells), expected)
 	fmt.Fprintf(stdout, "%d processors, %s, PostgreSQL %s\n\n", runtime.NumCPU(), runtime.Version(), version)
 	ctx, cancel := context.WithTimeout(ctx, 2*expected+time.Minute)
 	defer cancel()
@@ -46,38 +46,37 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		}
 	}
 	reports, err := o.measureAll(ctx, cells, stderr)
-	if err == nil {
-		o.print(stdout, reports)
-	}
+	o.print(stdout, reports)
 	return err
 }
 
-// expected returns how long so many cells take. The lanes begin one after the other.
-func (o options) expected(cells int) time.Duration {
-	rounds := time.Duration((cells-1)/lanes + 1)
-	return rounds*o.takes() + o.begins(min(lanes, cells)-1)
-}
-
-// begins returns when a lane begins.
-func (o options) begins(lane int) time.Duration {
-	return o.takes() * time.Duration(lane) / time.Duration(lanes)
-}
-
-// cells returns all cells, in the order of the tables.
+// cells returns all cells, in the order of the table.
 func (o options) cells() (all []cell) {
-	for _, load := range loads {
-		for _, server := range o.servers {
-			for _, client := range o.clients {
-				c := o.cell
-				c.server, c.client, c.load = server, client, load
-				all = append(all, c)
+	for _, server := range o.servers {
+		for _, trouble := range o.troubles {
+			for _, way := range o.ways {
+				for seed := range o.seeds {
+					c := o.cell
+					c.server, c.trouble, c.way, c.seed = server, trouble, way, uint64(seed+1)
+					all = append(all, c)
+				}
 			}
 		}
 	}
 	return all
 }
 
-// measureAll measures cells in several lanes, each of which begins a little later than the one before.
+// expected returns how long the cells take at most, in rounds of the longest ones.
+func (o options) expected(cells []cell) time.Duration {
+	longest := time.Duration(0)
+	for _, c := range cells {
+		longest = max(longest, c.takes())
+	}
+	rounds := (len(cells)-1)/o.lanes + 1
+	return time.Duration(rounds)*longest + time.Duration(o.lanes)*stagger
+}
+
+// measureAll measures cells in several lanes.
 func (o options) measureAll(ctx context.Context, cells []cell, stderr io.Writer) ([]report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -89,12 +88,9 @@ func (o options) measureAll(ctx context.Context, cells []cell, stderr io.Writer)
 	close(next)
 
 	var running sync.WaitGroup
-	for lane := range min(lanes, len(cells)) {
+	for lane := range min(o.lanes, len(cells)) {
 		running.Go(func() {
-			select {
-			case <-ctx.Done():
-			case <-time.After(o.begins(lane)):
-			}
+			_ = pause(ctx, time.Duration(lane)*stagger)
 			for i := range next {
 				r, err := cells[i].run(ctx, stderr)
 				if err != nil {
@@ -102,7 +98,7 @@ func (o options) measureAll(ctx context.Context, cells []cell, stderr io.Writer)
 					return
 				}
 				reports[i] = r
-				fmt.Fprintf(stderr, "%v: %.0f %% of %d lost\n", cells[i], r.lost(), r.begun)
+				fmt.Fprintf(stderr, "%v: %s %% of %d lost\n", cells[i], percent(r.lost()), r.begun)
 			}
 		})
 	}
@@ -110,26 +106,60 @@ func (o options) measureAll(ctx context.Context, cells []cell, stderr io.Writer)
 	return reports, context.Cause(ctx)
 }
 
-// print prints the tables.
+// print prints the table. Its cells are in the order of the reports.
 func (o options) print(w io.Writer, reports []report) {
-	late := time.Duration(0)
-	for _, load := range loads {
-		fmt.Fprintf(w, "Load %g, the server is stopped for %g s. Lost %% of the operations begun in %g s:\n\n| |",
-			load, o.down.Seconds(), o.duration.Seconds())
-		for _, name := range o.clients {
-			fmt.Fprintf(w, " %s |", clients[name].title)
-		}
-		fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---:|", len(o.clients)))
-		for _, name := range o.servers {
-			fmt.Fprintf(w, "| %s |", servers[name].title)
-			for range o.clients {
-				fmt.Fprintf(w, " %.0f |", reports[0].lost())
-				late = max(late, reports[0].late)
-				reports = reports[1:]
+	fmt.Fprintf(w, "Lost %% of the operations begun from the trouble on, until %v after it. It begins after %v.\n\n",
+		o.after, o.from)
+	fmt.Fprint(w, "| The server | Trouble |")
+	for _, name := range o.ways {
+		fmt.Fprintf(w, " %s |", ways[name].title)
+	}
+	fmt.Fprintf(w, "\n|---|---|%s\n", strings.Repeat("---:|", len(o.ways)))
+
+	late := latest(reports)
+	for _, server := range o.servers {
+		for _, trouble := range o.troubles {
+			fmt.Fprintf(w, "| %s | %v |", rows[server].title, trouble)
+			for range o.ways {
+				fmt.Fprintf(w, " %s |", span(reports[:o.seeds]))
+				reports = reports[o.seeds:]
 			}
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "No operation began more than %v late.\n", late.Round(time.Millisecond))
+	fmt.Fprintf(w, "\nNo operation began more than %v late.\n", late.Round(time.Millisecond))
+}
+
+// latest returns how much later than it should have any operation began.
+func latest(reports []report) (late time.Duration) {
+	for _, r := range reports {
+		late = max(late, r.late)
+	}
+	return late
+}
+
+// span returns what is lost, as a range if the seeds differ.
+func span(seeds []report) string {
+	lost := make([]float64, 0, len(seeds))
+	for _, r := range seeds {
+		if r.begun > 0 {
+			lost = append(lost, r.lost())
+		}
+	}
+	if len(lost) == 0 {
+		return "not measured"
+	}
+	text := percent(slices.Min(lost))
+	if most := percent(slices.Max(lost)); most != text {
+		text += "–" + most
+	}
+	return text
+}
+
+// percent shows a share, with a decimal if it is small.
+func percent(v float64) string {
+	if v < 9.95 {
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
 }
