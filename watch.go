@@ -33,6 +33,10 @@ const (
 	// After this time, an answer counts 1/e for what is usual.
 	usualWindow = 30 * time.Second
 
+	// While more than this share of the attempts fail in time, what is usual stands still. A service that refuses calls
+	// answers none, and what it answered before would be forgotten by the time it is asked to do that again.
+	refusedShare = 0.5
+
 	// This long after the last trouble the limit grows, if calls still wait: it may be too low. Growing earlier
 	// brings the trouble back.
 	calm = 30 * time.Second
@@ -67,11 +71,11 @@ type watch struct {
 	updated time.Duration // when the numbers that fade were last brought up to date
 
 	// The attempts of the last seconds. Each counts e^(−age / lateWindow).
-	late   float64
-	inTime float64
+	late    float64
+	inTime  float64
+	refused float64 // of those in time, the ones that failed
 
-	// What is usual. Each answer, and each second, counts e^(−age / usualWindow). It stands still while a limit goes
-	// by it.
+	// What is usual. Each answer, and each second, counts e^(−age / usualWindow).
 	work float64 // seconds that the attempts which were answered might have taken
 	seen float64 // seconds that have passed
 
@@ -88,10 +92,16 @@ func (w *watch) begin() {
 		return
 	}
 	now := time.Since(epoch)
-	idle := now - w.idle
-	if w.began == 0 || idle > pause || idle < 0 {
+	if w.isForgotten(now) {
 		w.forget(now)
 	}
+}
+
+// isForgotten reports whether there has been no call for so long that nothing is known any more. In a test, simulated time
+// may begin before what was real.
+func (w *watch) isForgotten(now time.Duration) bool {
+	idle := now - w.idle
+	return w.began == 0 || idle > pause || idle < 0
 }
 
 // end notes that a call has ended.
@@ -120,6 +130,7 @@ func (w *watch) attempted(o outcome, most time.Duration, someWait bool) {
 		}
 	case failed:
 		w.inTime++
+		w.refused++
 	}
 
 	switch {
@@ -151,8 +162,12 @@ func (w *watch) calm() time.Duration {
 	return calmUnknown
 }
 
-// standsStill reports whether a limit goes by what was usual before the trouble.
-func (w *watch) standsStill() bool { return w.limited && w.known }
+// standsStill reports whether what is usual stays as it is: while a limit goes by it, or the service refuses most
+// attempts. That is so only if something is known: otherwise it is learnt meanwhile.
+func (w *watch) standsStill() bool {
+	refuses := w.refused > refusedShare*(w.late+w.inTime) && w.seen > lateWindow.Seconds()
+	return refuses || w.limited && w.known
+}
 
 // nobodyWaits ends the limit if the trouble is over, while no call waits.
 func (w *watch) nobodyWaits() {
@@ -164,7 +179,7 @@ func (w *watch) nobodyWaits() {
 
 // limit returns how many calls may be in progress.
 func (w *watch) limit() int {
-	if !w.limited {
+	if !w.limited || w.calls == 0 && w.isForgotten(time.Since(epoch)) {
 		return math.MaxInt
 	}
 	return w.slots()
@@ -193,6 +208,7 @@ func (w *watch) update() {
 	left := fade(age, lateWindow)
 	w.late *= left
 	w.inTime *= left
+	w.refused *= left
 	if !w.standsStill() {
 		left = fade(age, usualWindow)
 		w.work *= left

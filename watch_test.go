@@ -499,7 +499,10 @@ func TestWatchForgets(t *testing.T) {
 		"a limit": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			time.Sleep(3*time.Second + 1)
+			time.Sleep(3 * time.Second)
+			require.Equal(t, 6, r.Slots.Limit())
+			time.Sleep(1)
+			require.Equal(t, math.MaxInt, r.Slots.Limit(), "for a metric, too")
 			calls := hold(t, r, 50, time.Second, nil)
 			require.Equal(t, 50, r.Slots.InUse())
 			calls.Wait()
@@ -568,6 +571,45 @@ func TestWatchGiveBack(t *testing.T) {
 		require.Zero(t, r.Slots.InUse())
 		require.Zero(t, r.Slots.Waiting())
 	})
+}
+
+// While a service refuses most attempts, what it usually answers is not forgotten. If nothing was known, it is learnt
+// all the same.
+func TestWatchRefused(t *testing.T) {
+	// refuse makes so many of ten calls fail, ten calls a second.
+	refuse := func(t *testing.T, r *backoff.Retrier, failures int, d time.Duration) {
+		t.Helper()
+		for range int(d.Seconds()) {
+			for i := range 10 {
+				if i < failures {
+					require.Error(t, r.Do(t.Context(), returning(errFailed)))
+				} else {
+					require.NoError(t, r.Do(t.Context(), returning(nil)))
+				}
+				time.Sleep(time.Second / 10)
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		served   time.Duration
+		failures int
+		slots    int
+	}{
+		"all, for a minute":              {time.Minute, 10, 6},
+		"four of ten":                    {time.Minute, 4, 5},
+		"all, and nothing before":        {0, 10, 1},
+		"six of ten, from the beginning": {0, 6, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := sizing()
+				serve(t, r, 8, test.served)
+				refuse(t, r, test.failures, time.Minute)
+				atOnce(t, r, 60, hang)
+				require.Equal(t, test.slots, r.Slots.Limit())
+			})
+		})
+	}
 }
 
 // A call that holds a slot of a Slots that nobody knows a limit for keeps it in short waits, as one of NewSlots does.
