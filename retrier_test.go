@@ -1045,6 +1045,9 @@ type stress struct {
 	busy  atomic.Int64 // attempts in progress
 	most  atomic.Int64 // of them, and of the slots in use
 	spent atomic.Int64 // retries that failed
+
+	troubled           bool         // every other ten seconds, what takes too long fails
+	limited, unlimited atomic.Int64 // attempts that began while there was a limit, and while there was none
 }
 
 // stressCall is what became of a call. Its times count from the start.
@@ -1110,6 +1113,11 @@ func (s *stress) attempt(ctx context.Context, c *stressCall, random *rand.Rand) 
 	}
 	s.count(s.busy.Add(1))
 	s.count(int64(s.r.Slots.InUse()))
+	if s.r.Slots.Limit() < math.MaxInt {
+		s.limited.Add(1)
+	} else {
+		s.unlimited.Add(1)
+	}
 	defer s.busy.Add(-1)
 
 	work := s.upTo(2*stressTimeout, random)
@@ -1122,6 +1130,10 @@ func (s *stress) attempt(ctx context.Context, c *stressCall, random *rand.Rand) 
 		}
 	}
 
+	inTrouble := s.troubled && s.now()/(10*time.Second)%2 == 1
+	if inTrouble && ctx.Err() != nil {
+		return s.fail(c, ctx.Err())
+	}
 	switch random.IntN(20) {
 	case 0:
 		panic("boom")
@@ -1159,27 +1171,45 @@ func (s *stress) count(n int64) {
 // progress than slots; no slot and no token is lost; and whoever does not leave the line is served in order.
 func TestRetrierStress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &stress{start: time.Now()}
-		s.r = backoff.Retrier{
-			AttemptTimeout: stressTimeout,
-			Slots:          backoff.NewSlots(stressSlots),
-			Budget:         &backoff.Budget{Capacity: 1e9, SuccessRefund: -1},
-			Policy: func() backoff.BackOff {
-				return backoff.NewExponentialBackOff(backoff.WithInitialInterval(stressTimeout))
-			},
-		}
-		calls := make([][]stressCall, stressGoroutines)
-		var workers sync.WaitGroup
-		for n := range calls {
-			workers.Go(func() { calls[n] = s.work(n, *stressCalls/stressGoroutines) })
-		}
-		workers.Wait()
-
-		require.Zero(t, s.r.Slots.InUse())
+		s := &stress{r: backoff.Retrier{Slots: backoff.NewSlots(stressSlots)}}
+		calls := s.run(t)
 		require.EqualValues(t, stressSlots, s.most.Load())
-		require.EqualValues(t, 1e9-5*s.spent.Load(), s.r.Budget.Tokens())
-		requireOrder(t, slices.Concat(calls...))
+		requireOrder(t, calls)
 	})
+}
+
+// Slots that size themselves get into trouble and out of it, and lose nothing either.
+func TestRetrierStressSizing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stress{r: backoff.Retrier{Slots: new(backoff.Slots)}, troubled: true}
+		s.run(t)
+		require.Positive(t, s.limited.Load())
+		require.Positive(t, s.unlimited.Load())
+		time.Sleep(4 * time.Second)
+		require.Equal(t, math.MaxInt, s.r.Slots.Limit())
+	})
+}
+
+// run makes the calls, and requires that nothing of them is left.
+func (s *stress) run(t *testing.T) []stressCall {
+	t.Helper()
+	s.start = time.Now()
+	s.r.AttemptTimeout = stressTimeout
+	s.r.Budget = &backoff.Budget{Capacity: 1e9, SuccessRefund: -1}
+	s.r.Policy = func() backoff.BackOff {
+		return backoff.NewExponentialBackOff(backoff.WithInitialInterval(stressTimeout))
+	}
+	calls := make([][]stressCall, stressGoroutines)
+	var workers sync.WaitGroup
+	for n := range calls {
+		workers.Go(func() { calls[n] = s.work(n, *stressCalls/stressGoroutines) })
+	}
+	workers.Wait()
+
+	require.Zero(t, s.r.Slots.InUse())
+	require.Zero(t, s.r.Slots.Waiting())
+	require.EqualValues(t, 1e9-5*s.spent.Load(), s.r.Budget.Tokens())
+	return slices.Concat(calls...)
 }
 
 // requireOrder requires that calls got their first slots in the order in which they arrived, and in time, or left the

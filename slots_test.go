@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -380,4 +383,39 @@ func TestSlotsBadInput(t *testing.T) {
 	}
 	require.Zero(t, zero.InUse())
 	require.NoError(t, released.Acquire(ctx, 1), "a panic leaves no lock behind")
+}
+
+// go vet reports a Slots that is copied.
+func TestSlotsCopylocks(t *testing.T) {
+	root, err := os.Getwd()
+	require.NoError(t, err)
+	folder := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	write("go.mod", "module copies\n\ngo 1.23\n\nrequire example.com/backoff v1.0.0\n\nreplace example.com/backoff => "+root+"\n")
+	write("main.go", `package main
+
+import "example.com/backoff"
+
+func main() {
+	var own backoff.Slots
+	other := own
+	println(other.InUse())
+}
+`)
+	vet := exec.Command("go", "vet", "-copylocks", ".")
+	vet.Dir = folder
+	vet.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	out, err := vet.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "assignment copies lock value to other: example.com/backoff.Slots")
+}
+
+// How many calls may be in progress, for a metric.
+func TestSlotsLimit(t *testing.T) {
+	var none *backoff.Slots
+	require.Equal(t, math.MaxInt, none.Limit())
+	require.Equal(t, math.MaxInt, new(backoff.Slots).Limit())
+	require.Equal(t, 7, backoff.NewSlots(7).Limit())
 }
