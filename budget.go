@@ -95,6 +95,17 @@ func (b *Budget) Tokens() int {
 	return int(min(max(0, full-b.missing), math.MaxInt))
 }
 
+// settle ends an attempt of a call, which succeeded or has no outcome. What was paid for it comes back. A nil b does nothing.
+func (b *Budget) settle(paid, success bool) {
+	switch {
+	case b == nil:
+	case paid:
+		b.put(b.cost(), success)
+	case success:
+		b.Deposit()
+	}
+}
+
 // put puts tokens in, and counts a success if success is true.
 func (b *Budget) put(tokens int64, success bool) {
 	b.mu.Lock()

@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"context"
 	"errors"
 	"reflect"
 	"strings"
@@ -209,15 +208,6 @@ func (e *contextError) Late() bool {
 		return isLate(e.attempts, false)
 	}
 	return isLate(e.attempts, e.Timeout())
-}
-
-// isLate reports whether an attempt that ended with err failed because its time was over, which its context says, or
-// err. An error of this module's has a method Late where it knows better than both.
-func isLate(err error, timeIsOver bool) bool {
-	if x, ok := asType[interface{ Late() bool }](err); ok {
-		return x.Late()
-	}
-	return timeIsOver || netError{err}.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
 // netError makes an error that embeds it a net.Error, which answers like another error.

@@ -174,7 +174,6 @@ type call struct {
 	slots    *Slots // or nil
 	attempts int
 
-	begun   bool // slots count the call
 	hasSlot bool
 	paid    bool // for a retry that has not ended yet
 
@@ -201,7 +200,8 @@ func (c *call) run(op func(ctx context.Context) error) error {
 	for {
 		err := c.attempt(op)
 		if err == nil {
-			c.succeed()
+			c.retrier.Budget.settle(c.paid, true)
+			c.paid = false
 			return nil
 		}
 		final := c.next(err)
@@ -236,21 +236,8 @@ func (c *call) attempt(op func(ctx context.Context) error) error {
 		c.most = min(c.most, max(0, time.Until(deadline)))
 	}
 	err := op(ctx)
-	c.outcome = c.judge(err, ctx.Err() != nil)
+	c.outcome = outcomeOf(err, ctx.Err() != nil, c.loop.ctx.Err())
 	return err
-}
-
-// judge returns how an attempt ended. Whether a failure in time is an answer is known when Retryable has been asked.
-func (c *call) judge(err error, timeIsOver bool) outcome {
-	switch {
-	case err == nil:
-		return answered
-	case errors.Is(c.loop.ctx.Err(), context.Canceled):
-		return uncounted
-	case isLate(err, timeIsOver):
-		return late
-	}
-	return failed
 }
 
 // next waits for the next attempt, and has a slot then.
@@ -263,28 +250,21 @@ func (c *call) next(last error) error {
 	if err != nil {
 		return err
 	}
-	if !c.pay() {
+	budget := c.retrier.Budget
+	c.paid = budget != nil && budget.Withdraw()
+	if budget != nil && !c.paid {
 		return newStopError(ErrBudgetExhausted, last)
 	}
 
 	if c.retrier.Notify != nil {
 		c.retrier.Notify(c.loop.ctx, c.attempts, last, wait)
 	}
-	tooMany := c.observe()
-	if tooMany || c.isLong(wait-minWait(last)) {
-		c.giveBack()
+	if c.hasSlot {
+		long := c.isLong(wait - minWait(last))
+		c.hasSlot = c.slots.keep(c.outcome, c.most, long)
+		c.outcome = uncounted
 	}
 	return c.pause(wait, last)
-}
-
-// observe tells the slots how the last attempt ended, and reports whether more of them are in use than there may be.
-func (c *call) observe() (tooMany bool) {
-	if c.outcome == uncounted {
-		return false
-	}
-	o := c.outcome
-	c.outcome = uncounted
-	return c.slots.attempted(o, c.most)
 }
 
 // isLong reports whether a wait is made without the slot, so that calls that fail for long do not hold the slots that
@@ -319,50 +299,18 @@ func (c *call) acquire() error {
 	if c.slots == nil || c.hasSlot {
 		return nil
 	}
-	begins := !c.begun
-	c.begun = true
-	err := c.slots.acquire(c.loop.ctx, c.retrier.attemptTimeout(), begins)
+	err := c.slots.acquire(c.loop.ctx, c.retrier.attemptTimeout(), c.attempts == 0)
 	c.hasSlot = err == nil
 	return err
-}
-
-// giveBack returns the slot, if the call has one.
-func (c *call) giveBack() {
-	if c.hasSlot {
-		c.hasSlot = false
-		c.slots.giveBack()
-	}
-}
-
-// pay pays for a retry, and reports whether the budget could.
-func (c *call) pay() bool {
-	budget := c.retrier.Budget
-	c.paid = budget != nil && budget.Withdraw()
-	return c.paid || budget == nil
-}
-
-// succeed tells the budget. What the retry took comes back.
-func (c *call) succeed() {
-	budget := c.retrier.Budget
-	switch {
-	case budget == nil:
-	case c.paid:
-		budget.put(budget.cost(), true)
-	default:
-		budget.Deposit()
-	}
-	c.paid = false
 }
 
 // end runs on every way out. If a retry was paid for and has no outcome, what it took comes back.
 func (c *call) end() {
 	c.loop.end()
-	if c.begun {
+	if c.slots != nil {
 		c.slots.end(c.hasSlot, c.outcome, c.most)
 	}
-	if c.paid {
-		c.retrier.Budget.put(c.retrier.Budget.cost(), false)
-	}
+	c.retrier.Budget.settle(c.paid, false)
 }
 
 // attemptTimeout returns the limit of an attempt; a negative one is none.
@@ -373,11 +321,9 @@ func (r *Retrier) attemptTimeout() time.Duration {
 // slots returns the slots of a call with ctx. If nobody knows how long an attempt may take, that is none of those that
 // size themselves: how many there may be depends on it.
 func (r *Retrier) slots(ctx context.Context) *Slots {
-	if r.Slots.sizesItself() && r.attemptTimeout() < 0 {
-		_, ends := ctx.Deadline()
-		if !ends {
-			return nil
-		}
+	_, ends := ctx.Deadline()
+	if !ends && r.attemptTimeout() < 0 && r.Slots.sizesItself() {
+		return nil
 	}
 	return r.Slots
 }

@@ -104,7 +104,7 @@ func (s *Slots) Acquire(ctx context.Context, timeout time.Duration) error {
 // acquire is Acquire for all Slots. It counts a call that begins.
 func (s *Slots) acquire(ctx context.Context, timeout time.Duration, begins bool) error {
 	s.mu.Lock()
-	if begins {
+	if begins && s.n == 0 {
 		s.watch.begin()
 	}
 	if s.inUse < s.limit() {
@@ -207,30 +207,25 @@ func (s *Slots) admit() {
 	}
 }
 
-// giveBack returns the slot of a call that is to stand in line again.
-func (s *Slots) giveBack() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.release()
-}
-
-// attempted notes how an attempt ended, which might have taken most. It reports whether more slots are in use than
-// there may be.
-func (s *Slots) attempted(o outcome, most time.Duration) (tooMany bool) {
+// keep notes how an attempt ended, which might have taken most, and reports whether its call keeps its slot in the wait
+// that follows. It does not if the wait is long, or more slots are in use than there may be.
+func (s *Slots) keep(o outcome, most time.Duration, long bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watch.attempted(o, most, s.waiting.Len() > 0)
 	s.admit()
-	return s.inUse > s.limit()
+	if long || s.inUse > s.limit() {
+		s.release()
+		return false
+	}
+	return true
 }
 
 // end ends a call, with its slot if it has one, and notes how its last attempt ended if that is not noted yet.
 func (s *Slots) end(hasSlot bool, o outcome, most time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o != uncounted {
-		s.watch.attempted(o, most, s.waiting.Len() > 0)
-	}
+	s.watch.attempted(o, most, s.waiting.Len() > 0)
 	if hasSlot {
 		s.inUse--
 	}

@@ -1,6 +1,8 @@
 package backoff
 
 import (
+	"context"
+	"errors"
 	"math"
 	"time"
 )
@@ -62,6 +64,29 @@ const (
 	late                     // it failed because its time was over
 )
 
+// outcomeOf returns how an attempt ended with err, whether its time was over then, and what its caller's context said.
+// Whether a failure in time is an answer is known only when Retryable has been asked.
+func outcomeOf(err error, timeIsOver bool, caller error) outcome {
+	switch {
+	case err == nil:
+		return answered
+	case errors.Is(caller, context.Canceled):
+		return uncounted
+	case isLate(err, timeIsOver):
+		return late
+	}
+	return failed
+}
+
+// isLate reports whether an attempt that ended with err failed because its time was over, which its context says, or
+// err. An error of this module's has a method Late where it knows better than both.
+func isLate(err error, timeIsOver bool) bool {
+	if x, ok := asType[interface{ Late() bool }](err); ok {
+		return x.Late()
+	}
+	return timeIsOver || netError{err}.Timeout() || errors.Is(err, context.DeadlineExceeded)
+}
+
 // A watch is what Slots that size themselves know of a service: how many of the last attempts were late, and what
 // it usually answers. The zero value knows nothing. All times are since epoch.
 type watch struct {
@@ -119,6 +144,9 @@ func (w *watch) forget(now time.Duration) {
 
 // attempted notes how an attempt ended, which might have taken most, and whether calls wait in line.
 func (w *watch) attempted(o outcome, most time.Duration, someWait bool) {
+	if o == uncounted {
+		return
+	}
 	w.update()
 	switch o {
 	case late:
