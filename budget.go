@@ -42,16 +42,19 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 // retries that fail are about a fifth of the first attempts that succeed. In a burst, or where fewer than about two
 // attempts per second succeed, they can be as many as those.
 //
+// Set a budget where somebody waits for the calls. Do without one for work that can wait, which needs [Slots] or a fixed
+// number of workers, and where failures are an answer of every day, such as the status 429 of a rate limit or the
+// conflicts of transactions: it would refuse the retries that these need.
+//
 // Do not share a budget between services: the successes of a healthy service would pay for retries at one that
 // is down. Do not use one budget in a call and again in a call inside its operation: each success of the inner
-// call would count twice. Work that can wait needs [Slots], or a fixed number of workers, and no budget. If
-// thousands of processes each send less than one request per second, set Capacity to 5, which pays for one retry
-// in each process.
+// call would count twice. If thousands of processes each send less than one request per second, set Capacity to 5, which
+// pays for one retry in each process.
 //
 // A loop of your own, or one that a [Ticker] drives, calls Withdraw before each retry and Deposit after each success.
 //
 // The zero value is ready to use. A Budget is safe for concurrent use. It must not be copied, nor its fields
-// changed, after first use. (The costs were those of the AWS SDKs' retry quota until November 2026.)
+// changed, after first use.
 type Budget struct {
 	// Capacity is the number of tokens in a full bucket. Zero means that the bucket sizes itself, a
 	// negative value that it is always empty. A bucket that holds less than RetryCost pays for no retry.

@@ -39,10 +39,10 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("all are in use, and the dea
 // Usual is the average of the last half minute before the trouble. Three seconds after its last call has ended, a
 // Slots has forgotten everything.
 //
-// So it does nothing where attempts fail in time, as they do if the service refuses them: nothing piles up there. Nor
-// does it see callers that leave before AttemptTimeout. It cannot know how many calls are usual in a batch that begins
-// with thousands at once, or in a quota of calls: take [NewSlots] for these. And a process that sends less than one call
-// in AttemptTimeout cannot send fewer at once; where there are many such processes, set a [Budget] besides.
+// So Slots do nothing where attempts fail in time, as they do if the service refuses them: nothing piles up there. Nor
+// do they see callers that leave before AttemptTimeout. A batch that begins with thousands of calls at once has no usual
+// number of them, and a quota of calls is no trouble: take [NewSlots] for both. And each process has one slot at least:
+// where many processes send less than one call in AttemptTimeout each, set a [Budget] besides.
 //
 // If a call takes more than half of AttemptTimeout on average, attempts are late on healthy days too. Make
 // AttemptTimeout at least three times what a call usually takes.
