@@ -1,19 +1,43 @@
-// Package grpcretry is a unary gRPC client interceptor that retries.
+// Package grpcretry is a unary gRPC client interceptor that retries, written over [backoff.Retrier]. The zero values of
+// its [Options] are those of a Retrier, but for two: without Slots, each target has slots of its own, which size
+// themselves; and without Slots and AttemptTimeout, a call that is sent once has no limit of time.
 //
-// A call of a method that [Options.Idempotent] names is sent again if its attempt ended with codes.Unavailable, or
-// with codes.DeadlineExceeded, as it does after [Options.AttemptTimeout]; [Retryable] says the exceptions. Any other
-// call is sent once. (gRPC itself sends a call again that never left the client.) Streams are not retried.
+//	redial := grpcbackoff.DefaultConfig // of google.golang.org/grpc/backoff
+//	redial.MaxDelay = 2 * time.Second
 //
-// Each code that is retried may come after the server has done the work, even Unavailable: name only methods for
-// which twice is the same as once.
+//	conn, err := grpc.NewClient(target,
+//		grpc.WithTransportCredentials(creds),
+//		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: 5 * time.Second}),
+//		grpc.WithDisableRetry(), // gRPC's own: only one layer should retry
+//		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
+//			Idempotent:     func(method string) bool { return method == "/orders.v1.Orders/Get" },
+//			AttemptTimeout: 2 * time.Second,
+//			Budget:         new(backoff.Budget),
+//		})))
+//
+// # What is sent again
+//
+// A call of a method that [Options.Idempotent] names is sent again if its attempt ended with
+//
+//   - codes.Unavailable, with the exceptions of [Retryable];
+//   - codes.DeadlineExceeded, as it does after [Options.AttemptTimeout];
+//   - codes.ResourceExhausted and a RetryInfo that asks for a wait. By that the server says "slow down". Without one,
+//     the code may stand for a quota that is used up for the day, or for a message that is too large.
+//
+// Any other call is sent once. (gRPC itself sends a call again that never left the client.) Streams are not retried.
+//
+// Each of these codes may come after the server has done the work, even Unavailable: name only methods for which twice
+// is the same as once.
 //
 // Other codes are returned immediately: the request is wrong, or nobody knows whether another attempt would help
-// (Unknown, Internal), or, as with Aborted, more than this call must be repeated. ResourceExhausted may stand for a
-// quota that is used up for the day. If the service means "slow down" by it, let [Options.Retryable] accept it.
+// (Unknown, Internal), or, as with Aborted, more than this call must be repeated.
 //
-// While a connection is down, gRPC redials it after waits of its own, a second at first. Until it is up again, each
-// attempt fails immediately. With [grpc.WaitForReady] an attempt waits for the connection instead. If a service
-// config has a retry policy, turn it off by [grpc.WithDisableRetry], so that only one layer retries.
+// # A server that restarts
+//
+// While a connection is down, gRPC redials it after waits of its own, and each attempt fails immediately. By default
+// these waits grow to two minutes, and calls go on failing when the server is back. With a MaxDelay of two seconds, as
+// above, they are at most 2.4 s, for gRPC adds up to a fifth. With [grpc.WaitForReady] an attempt waits for the
+// connection instead.
 //
 // # Install
 //
@@ -55,13 +79,19 @@ type Options struct {
 	// Nil means that none may.
 	Idempotent func(method string) bool
 
-	// AttemptTimeout limits each attempt, also of a call that is sent once. A negative value means no limit.
-	// Zero means 30 s; but without Slots, a call that is sent once has no limit then. The deadline of the
-	// call's context limits all attempts together, waits included.
+	// AttemptTimeout limits each attempt, also of a call that is sent once. A negative value means no limit. Zero
+	// means 30 s; but if Slots is nil, no limit for a method that must not be repeated. The deadline of the call's
+	// context limits all attempts together, waits included.
 	AttemptTimeout time.Duration
 
-	// Slots limits the calls in progress, those that are sent once too. Nil means no limit. A call that gets
-	// no slot in time is not sent; see [backoff.Slots.Acquire].
+	// Slots limits the calls in progress, those that are sent once too. A call that gets no slot in time is not sent;
+	// see [backoff.Slots.Acquire].
+	//
+	// Nil means a zero [backoff.Slots] for each target, as [grpc.ClientConn.Target] names it. It limits nothing until
+	// many attempts end with codes.DeadlineExceeded, whoever says so. The interceptor remembers at least the last
+	// thousand targets. backoff.NewSlots(math.MaxInt) means no limit.
+	//
+	// Slots that are set hold for all targets together. Set new(backoff.Slots) if a metric must read them.
 	Slots *backoff.Slots
 
 	// MaxRetries limits the retries of a call. Zero means 3, whatever Policy is, and a negative value none.
@@ -75,16 +105,13 @@ type Options struct {
 	// nil, means the waits of [backoff.NewExponentialBackOff].
 	Policy func() backoff.BackOff
 
-	// Retryable reports whether to try again after err, which has a status. Nil means the function
-	// [Retryable], which it can call. It is not called for a call that is sent once, nor if the call's context
-	// has ended the attempt.
+	// Retryable reports whether to try again after err, which has a status. Nil means the function [Retryable], which
+	// it can call. It is not called for a call that is sent once, nor if the call's context has ended the attempt.
 	Retryable func(err error) bool
 
-	// Budget pays for the retries. Share it with other clients of the same service. Nil means a zero Budget of
-	// the interceptor's own or, with Slots, no budget.
+	// Budget pays for the retries. Share it with other clients of the same service. Nil means no budget.
 	//
-	// A fresh budget pays for five retries, whoever makes them. Then it refuses retries, until calls
-	// succeed again.
+	// A fresh budget pays for five retries, whoever makes them. Then it refuses retries, until calls succeed again.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which
@@ -122,12 +149,13 @@ func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 	if o.Retryable == nil {
 		o.Retryable = Retryable
 	}
-	if o.Budget == nil && o.Slots == nil {
-		o.Budget = new(backoff.Budget)
-	}
+	var own targets // whose slots limit the calls if o.Slots is nil
 
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		c := &call{ctx: ctx, retrier: o.retrier(method), retryable: o.Retryable}
+		if o.Slots == nil {
+			c.retrier.Slots = own.slots(cc)
+		}
 		err := c.retrier.Do(ctx, func(ctx context.Context) error {
 			forget(opts)
 			var trailer metadata.MD
@@ -144,8 +172,11 @@ func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 }
 
 // Retryable is the rule that decides whether a call that may be repeated is sent again after an attempt that ended
-// with err: if its code is codes.DeadlineExceeded, or codes.Unavailable unless the server's name has no address or
-// its certificate is invalid.
+// with err. It reports whether the code of err is
+//
+//   - codes.DeadlineExceeded,
+//   - codes.Unavailable, unless the server's name has no address or its certificate is invalid, or
+//   - codes.ResourceExhausted, with a RetryInfo in the details that asks for a wait.
 func Retryable(err error) bool {
 	s := status.Convert(err)
 	switch s.Code() {
@@ -153,6 +184,8 @@ func Retryable(err error) bool {
 		return true
 	case codes.Unavailable:
 		return !misconfigured(s.Message())
+	case codes.ResourceExhausted:
+		return retryInfo(s) > 0
 	}
 	return false
 }
@@ -185,7 +218,7 @@ func (o *Options) retrier(method string) backoff.Retrier {
 	}
 	if o.Notify != nil {
 		r.Notify = func(ctx context.Context, attempt int, err error, wait time.Duration) {
-			o.Notify(ctx, method, attempt, err, wait)
+			o.Notify(ctx, method, attempt, withoutLate(err), wait)
 		}
 	}
 
@@ -219,38 +252,35 @@ func forget(opts []grpc.CallOption) {
 	}
 }
 
-// attempted is told how an attempt ended, and returns what the Retrier must know of that: whether err is final, and
-// which wait the server asks for.
+// attempted is told how an attempt ended, and returns what the Retrier must know of that: whether err is final, which
+// wait the server asks for, and whether the attempt was late.
 func (c *call) attempted(err error, trailer metadata.MD) error {
 	c.attempts++
 	c.last = err
 	switch {
 	case err == nil:
 		return nil
-	case c.ctx.Err() != nil && isContextCode(status.Code(err)):
-		return err // ctx has ended the attempt: the Retrier says so, and what the attempt before said
-	case c.retrier.MaxRetries < 0 || !c.retryable(err):
-		return backoff.Permanent(err)
+	case c.cutOff(err):
+		return err // the Retrier says that ctx has ended, and what the attempt before said
 	}
 
-	wait, ok := serverWait(err, trailer.Get("grpc-retry-pushback-ms"))
-	if !ok {
-		return backoff.Permanent(err)
+	wait, allowed := serverWait(err, trailer.Get("grpc-retry-pushback-ms"))
+	once := c.retrier.MaxRetries < 0
+	if once || !allowed || !c.retryable(err) {
+		return backoff.Permanent(withLate(err))
 	}
-	return backoff.RetryAfter(err, wait)
+	return withLate(backoff.RetryAfter(err, wait))
 }
 
-func isContextCode(code codes.Code) bool {
-	return code == codes.Canceled || code == codes.DeadlineExceeded
+// cutOff reports whether ctx has ended, and err says no more than that or that the attempt failed. An answer that is
+// final is returned even then.
+func (c *call) cutOff(err error) bool {
+	return c.ctx.Err() != nil && (status.Code(err) == codes.Canceled || Retryable(err))
 }
 
 // serverWait returns the longest wait that the server asks for, and false if the call must not be repeated.
-func serverWait(err error, pushback []string) (wait time.Duration, ok bool) {
-	for _, detail := range status.Convert(err).Details() {
-		if info, ok := detail.(*errdetails.RetryInfo); ok {
-			wait = max(wait, info.GetRetryDelay().AsDuration())
-		}
-	}
+func serverWait(err error, pushback []string) (wait time.Duration, allowed bool) {
+	wait = retryInfo(status.Convert(err))
 	if len(pushback) == 0 {
 		return wait, true
 	}
@@ -263,9 +293,21 @@ func serverWait(err error, pushback []string) (wait time.Duration, ok bool) {
 	return max(wait, time.Duration(min(ms, most))*time.Millisecond), true
 }
 
+// retryInfo returns the longest wait that the details of s ask for, or 0.
+func retryInfo(s *status.Status) (wait time.Duration) {
+	for _, detail := range s.Details() {
+		info, ok := detail.(*errdetails.RetryInfo)
+		if ok {
+			wait = max(wait, info.GetRetryDelay().AsDuration())
+		}
+	}
+	return wait
+}
+
 // result returns what the call returns if the Retrier has ended it with err. In most errors gRPC finds the last
 // attempt's status. It finds none if there was no attempt, nor in an error that stands for the context's.
 func (c *call) result(err error) error {
+	err = withoutLate(err)
 	ended := c.ctx.Err()
 	switch {
 	case err == nil:
@@ -294,3 +336,27 @@ type statusError struct {
 
 func (e *statusError) Unwrap() error              { return e.error }
 func (e *statusError) GRPCStatus() *status.Status { return e.status }
+
+// lateError tells the Retrier, which knows no codes of gRPC, that an attempt's time was over: it asks for the method
+// Late. A server says it too, of a call of its own, and behind that somebody may still be working.
+type lateError struct{ error }
+
+func (e *lateError) Unwrap() error { return e.error }
+func (*lateError) Late() bool      { return true }
+
+// withLate returns err, as a lateError if its code says so.
+func withLate(err error) error {
+	if status.Code(err) == codes.DeadlineExceeded {
+		return &lateError{err}
+	}
+	return err
+}
+
+// withoutLate returns what withLate was given. Users get that.
+func withoutLate(err error) error {
+	late, ok := err.(*lateError)
+	if ok {
+		return late.error
+	}
+	return err
+}

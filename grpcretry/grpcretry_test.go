@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"example.com/backoff"
@@ -61,9 +62,11 @@ func (s *service) dial(t *testing.T, o grpcretry.Options) healthpb.HealthClient 
 	t.Helper()
 	s.start()
 	t.Cleanup(func() { s.server.Stop() })
-	return dial(t, "passthrough:///memory", o, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-		return s.listener.Load().DialContext(ctx)
-	}))
+	return dial(t, "passthrough:///memory", o, grpc.WithContextDialer(s.connect))
+}
+
+func (s *service) connect(ctx context.Context, _ string) (net.Conn, error) {
+	return s.listener.Load().DialContext(ctx)
 }
 
 func dial(t *testing.T, target string, o grpcretry.Options, options ...grpc.DialOption) healthpb.HealthClient {
@@ -157,22 +160,28 @@ func every(wait time.Duration) func() backoff.BackOff {
 
 func never(string) bool { return false }
 
-func retryInfo(delay time.Duration) error {
-	s, err := status.New(codes.Unavailable, "busy").WithDetails(
-		&errdetails.ErrorInfo{Reason: "BUSY"},
-		&errdetails.RetryInfo{RetryDelay: durationpb.New(delay)},
-	)
+// withDetails returns a status that has details beside an ErrorInfo.
+func withDetails(code codes.Code, details ...protoadapt.MessageV1) error {
+	s, err := status.New(code, "busy").WithDetails(append(details, &errdetails.ErrorInfo{Reason: "BUSY"})...)
 	if err != nil {
 		panic(err)
 	}
 	return s.Err()
 }
 
+func wait(delay time.Duration) *errdetails.RetryInfo {
+	return &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)}
+}
+
+func retryInfo(delay time.Duration) error { return withDetails(codes.Unavailable, wait(delay)) }
+
+func slowDown(delay time.Duration) error { return withDetails(codes.ResourceExhausted, wait(delay)) }
+
 func TestCodes(t *testing.T) {
-	slowDown := func(err error) bool {
+	anyQuota := func(err error) bool {
 		return status.Code(err) == codes.ResourceExhausted || grpcretry.Retryable(err)
 	}
-	for name, retryable := range map[string]func(error) bool{"default": nil, "slow down": slowDown} {
+	for name, retryable := range map[string]func(error) bool{"default": nil, "any quota": anyQuota} {
 		for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 			bubble(t, fmt.Sprintf("%s, %v", name, code), func(t *testing.T) {
 				want := 1
@@ -186,6 +195,64 @@ func TestCodes(t *testing.T) {
 				require.Equal(t, code, status.Code(got.err))
 			})
 		}
+	}
+}
+
+// ResourceExhausted is repeated if its details ask for a wait, and after that wait. A trailer can ask for a longer one or
+// forbid another attempt, but by itself it does not tell "slow down" from a quota that is used up.
+func TestSlowDown(t *testing.T) {
+	const none = -1
+	for _, test := range []struct {
+		name     string
+		details  []protoadapt.MessageV1
+		pushback []string
+		want     time.Duration
+	}{
+		{"a wait", []protoadapt.MessageV1{wait(5 * time.Second)}, nil, 5 * time.Second},
+		{"a nanosecond", []protoadapt.MessageV1{wait(1)}, nil, 1},
+		{"the longer one", []protoadapt.MessageV1{wait(1), wait(5 * time.Second), wait(2)}, nil, 5 * time.Second},
+		{"and a longer pushback", []protoadapt.MessageV1{wait(time.Second)}, []string{"5000"}, 5 * time.Second},
+		{"and a shorter pushback", []protoadapt.MessageV1{wait(5 * time.Second)}, []string{"1"}, 5 * time.Second},
+		{"and a pushback that forbids it", []protoadapt.MessageV1{wait(time.Second)}, []string{"-1"}, none},
+		{"no wait", nil, nil, none},
+		{"a pushback alone", nil, []string{"5000"}, none},
+		{"zero", []protoadapt.MessageV1{wait(0)}, nil, none},
+		{"zero, and a pushback", []protoadapt.MessageV1{wait(0)}, []string{"5000"}, none},
+		{"negative", []protoadapt.MessageV1{wait(-time.Second)}, nil, none},
+		{"unset", []protoadapt.MessageV1{new(errdetails.RetryInfo)}, nil, none},
+		{"two that ask for nothing", []protoadapt.MessageV1{wait(0), wait(-1)}, nil, none},
+	} {
+		bubble(t, test.name, func(t *testing.T) {
+			busy := withDetails(codes.ResourceExhausted, test.details...)
+			got := call(t, t.Context(), grpcretry.Options{Policy: every(0)}, func(n int, ctx context.Context) error {
+				if n > 1 {
+					return nil
+				}
+				grpc.SetTrailer(ctx, metadata.MD{"grpc-retry-pushback-ms": test.pushback})
+				return busy
+			})
+			if test.want == none {
+				require.Equal(t, 1, got.served)
+				require.EqualError(t, got.err, "rpc error: code = ResourceExhausted desc = busy")
+				return
+			}
+			require.NoError(t, got.err)
+			require.Equal(t, []time.Duration{test.want}, got.waits)
+			require.Equal(t, test.want, got.elapsed)
+		})
+	}
+}
+
+// Retryable finds a status that is wrapped, and no other code asks for a repetition by its details.
+func TestRetryable(t *testing.T) {
+	require.True(t, grpcretry.Retryable(fmt.Errorf("orders: %w", slowDown(time.Second))))
+	require.False(t, grpcretry.Retryable(fmt.Errorf("orders: %w", slowDown(0))))
+	require.True(t, grpcretry.Retryable(fmt.Errorf("orders: %w", errBusy)))
+	require.False(t, grpcretry.Retryable(errors.New("no status")))
+	require.False(t, grpcretry.Retryable(nil))
+	for code := codes.OK; code <= codes.Unauthenticated; code++ {
+		want := code == codes.Unavailable || code == codes.DeadlineExceeded || code == codes.ResourceExhausted
+		require.Equal(t, want, code != codes.OK && grpcretry.Retryable(withDetails(max(code, 1), wait(time.Second))), code)
 	}
 }
 
@@ -337,6 +404,7 @@ func TestAttemptTimeout(t *testing.T) {
 		{"repeated, none", grpcretry.Options{AttemptTimeout: -1}, time.Hour},
 		{"once, default", grpcretry.Options{Idempotent: never}, time.Hour},
 		{"once, default, slots", grpcretry.Options{Idempotent: never, Slots: slots}, 30 * time.Second},
+		{"once, default, slots without a limit", grpcretry.Options{Idempotent: never, Slots: backoff.NewSlots(math.MaxInt)}, 30 * time.Second},
 		{"once, set", grpcretry.Options{Idempotent: never, AttemptTimeout: time.Second}, time.Second},
 		{"once, none, slots", grpcretry.Options{Idempotent: never, AttemptTimeout: -1, Slots: slots}, time.Hour},
 	} {
@@ -418,6 +486,18 @@ var ends = []end{
 		name: "the server asks for too much", options: grpcretry.Options{MaxRetryAfter: time.Second},
 		answer: always(retryInfo(time.Minute)), attempts: 1,
 		code: codes.Unavailable, matches: []error{backoff.ErrRetriesExhausted, retryInfo(time.Minute)},
+		text: "busy", details: 2,
+	},
+	{
+		name:   "the server says slow down for too long",
+		answer: always(slowDown(61 * time.Second)), attempts: 1,
+		code: codes.ResourceExhausted, matches: []error{backoff.ErrRetriesExhausted, slowDown(61 * time.Second)},
+		text: "busy", details: 2,
+	},
+	{
+		name: "the server says slow down, and no wait is allowed", options: grpcretry.Options{MaxRetryAfter: -1},
+		answer: always(slowDown(1)), attempts: 1,
+		code: codes.ResourceExhausted, matches: []error{backoff.ErrRetriesExhausted, slowDown(1)},
 		text: "busy", details: 2,
 	},
 	{
@@ -511,6 +591,61 @@ func (e end) run(t *testing.T) {
 	require.Len(t, s.Details(), e.details)
 }
 
+// A call whose context ends in an attempt ends alike whether it is sent once or not: with the context's error where
+// the attempt's says no more than that it failed, and otherwise with the answer.
+func TestContextEnds(t *testing.T) {
+	for name, o := range map[string]grpcretry.Options{
+		"repeated":            {},
+		"once, by its method": {Idempotent: never},
+		"once, by MaxRetries": {MaxRetries: -1},
+	} {
+		for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+			for _, last := range []error{status.Error(code, "no"), withDetails(code, wait(time.Second))} {
+				for _, canceled := range []bool{true, false} {
+					bubble(t, fmt.Sprint(name, ", ", last, ", canceled: ", canceled), func(t *testing.T) {
+						testContextEnd(t, o, last, canceled)
+					})
+				}
+			}
+		}
+	}
+}
+
+func testContextEnd(t *testing.T, o grpcretry.Options, last error, canceled bool) {
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errBoss)
+	defer cancel()
+	ended, want := context.DeadlineExceeded, codes.DeadlineExceeded
+	if canceled {
+		canceling, cancel := context.WithCancelCause(ctx)
+		time.AfterFunc(time.Second/2, func() { cancel(errBoss) })
+		ctx, ended, want = canceling, context.Canceled, codes.Canceled
+	}
+
+	err := intercept(ctx, o, func(ctx context.Context) error {
+		<-ctx.Done()
+		return last
+	})
+	if code := status.Code(last); code != codes.Canceled && !grpcretry.Retryable(last) {
+		require.Same(t, last, err)
+		return
+	}
+	require.Equal(t, want, status.Code(err))
+	require.ErrorIs(t, err, ended)
+	require.ErrorIs(t, err, errBoss)
+	require.ErrorIs(t, err, last)
+}
+
+// intercept makes a call without a connection. A nil o.Idempotent stands for all methods.
+func intercept(ctx context.Context, o grpcretry.Options, attempt func(ctx context.Context) error) error {
+	if o.Idempotent == nil {
+		o.Idempotent = func(string) bool { return true }
+	}
+	invoke := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+		return attempt(ctx)
+	}
+	return grpcretry.UnaryClientInterceptor(o)(ctx, "/service/method", nil, nil, nil, invoke)
+}
+
 // An answer that is final comes back as it is, also if the context ended meanwhile, and whatever it is.
 func TestFinalAnswer(t *testing.T) {
 	for name, want := range map[string]error{
@@ -557,36 +692,19 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// Calls that may be repeated and calls that may not hold slots.
-func TestSlots(t *testing.T) {
-	slots := backoff.NewSlots(1)
-	for name, idempotent := range map[string]func(string) bool{"repeated": nil, "once": never} {
-		bubble(t, name, func(t *testing.T) {
-			inUse := 0
-			got := call(t, t.Context(), grpcretry.Options{Slots: slots, Idempotent: idempotent}, func(int, context.Context) error {
-				inUse = slots.InUse()
-				return nil
-			})
-			require.NoError(t, got.err)
-			require.Equal(t, 1, inUse)
-			require.Zero(t, slots.InUse())
-		})
-	}
-}
-
-// All calls of an interceptor share its budget. With slots it has none.
-func TestDefaultBudget(t *testing.T) {
+// Without a Budget all calls are repeated, whatever others did before; with one they share it.
+func TestBudget(t *testing.T) {
 	for _, test := range []struct {
-		slots *backoff.Slots
-		want  int
+		budget *backoff.Budget
+		want   int
 	}{
-		{nil, 3 + 5},
-		{backoff.NewSlots(3), 3 * 4},
+		{nil, 10 * 4},
+		{new(backoff.Budget), 10 + 5},
 	} {
 		bubble(t, "", func(t *testing.T) {
 			s := &service{answer: always(errBusy)}
-			client := s.dial(t, grpcretry.Options{Slots: test.slots})
-			for range 3 {
+			client := s.dial(t, grpcretry.Options{Budget: test.budget, Policy: every(0)})
+			for range 10 {
 				require.Equal(t, codes.Unavailable, status.Code(check(t.Context(), client)))
 			}
 			require.EqualValues(t, test.want, s.calls.Load())
@@ -680,28 +798,4 @@ func TestMisconfigured(t *testing.T) {
 			require.Equal(t, test.want, attempts, "%v", err)
 		})
 	}
-}
-
-// A server that goes away and comes back is found again within one call.
-func TestRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &service{answer: always(nil)}
-		retries := 0
-		client := s.dial(t, grpcretry.Options{
-			MaxRetries: 100,
-			Policy:     every(time.Second),
-			Budget:     &backoff.Budget{RetryCost: -1},
-			Notify: func(context.Context, string, int, error, time.Duration) {
-				retries++
-				if retries == 3 {
-					s.start()
-				}
-			},
-		})
-		require.NoError(t, check(t.Context(), client))
-		s.server.Stop()
-		require.NoError(t, check(t.Context(), client))
-		require.GreaterOrEqual(t, retries, 3)
-		require.EqualValues(t, 2, s.calls.Load())
-	})
 }

@@ -1,0 +1,248 @@
+package grpcretry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"example.com/backoff"
+	"example.com/backoff/grpcretry"
+)
+
+// Calls that may be repeated and calls that may not hold slots.
+func TestSlots(t *testing.T) {
+	slots := backoff.NewSlots(1)
+	for name, idempotent := range map[string]func(string) bool{"repeated": nil, "once": never} {
+		bubble(t, name, func(t *testing.T) {
+			inUse := 0
+			got := call(t, t.Context(), grpcretry.Options{Slots: slots, Idempotent: idempotent}, func(int, context.Context) error {
+				inUse = slots.InUse()
+				return nil
+			})
+			require.NoError(t, got.err)
+			require.Equal(t, 1, inUse)
+			require.Zero(t, slots.InUse())
+		})
+	}
+}
+
+// timedOut is how gRPC ends an attempt whose context ends.
+func timedOut(ctx context.Context) error {
+	<-ctx.Done()
+	return status.FromContextError(ctx.Err()).Err()
+}
+
+// An attempt is late if its code is DeadlineExceeded, whoever says so; then the slots limit the calls.
+func TestLate(t *testing.T) {
+	answer := func(err error) func(context.Context) error {
+		return func(context.Context) error { return err }
+	}
+	type row struct {
+		name    string
+		attempt func(ctx context.Context) error
+		late    bool
+	}
+	rows := []row{
+		{"its timeout", timedOut, true},
+		{"a status that is wrapped", answer(fmt.Errorf("orders: %w", status.Error(codes.DeadlineExceeded, "no"))), true},
+		{"an error of another interceptor", answer(fmt.Errorf("a token: %w", context.DeadlineExceeded)), true},
+		{"an error without a status", answer(errors.New("no")), false},
+		{"slow down", answer(slowDown(time.Millisecond)), false},
+	}
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		rows = append(rows, row{code.String(), answer(status.Error(code, "no")), code == codes.DeadlineExceeded})
+	}
+
+	for _, test := range rows {
+		for name, idempotent := range map[string]func(string) bool{"repeated": nil, "once": never} {
+			bubble(t, test.name+", "+name, func(t *testing.T) {
+				slots := new(backoff.Slots)
+				o := grpcretry.Options{Slots: slots, AttemptTimeout: time.Second, Idempotent: idempotent, Policy: every(0)}
+				var group sync.WaitGroup
+				defer group.Wait()
+				for range 5 { // trouble is not believed in the first second
+					group.Go(func() { _ = intercept(t.Context(), o, test.attempt) })
+					time.Sleep(time.Second / 2)
+				}
+				require.Equal(t, test.late, slots.Limit() < math.MaxInt)
+			})
+		}
+	}
+}
+
+// What comes back in time is an answer if it is final, also of a call that is sent once. Answers are what is usual: in
+// trouble there are slots for three quarters of them.
+func TestAnswered(t *testing.T) {
+	for _, test := range []struct {
+		idempotent func(string) bool
+		attempt    error
+		answered   bool
+	}{
+		{nil, nil, true},
+		{nil, errGone, true},
+		{nil, errBusy, false},
+		{never, nil, true},
+		{never, errGone, true},
+		{never, errBusy, true},
+		{never, slowDown(time.Second), true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			slots := new(backoff.Slots)
+			o := grpcretry.Options{Slots: slots, AttemptTimeout: time.Second, Idempotent: test.idempotent, Policy: every(0)}
+			var group sync.WaitGroup
+			defer group.Wait()
+			for range 100 { // 20 a second
+				_ = intercept(t.Context(), o, func(context.Context) error { return test.attempt })
+				time.Sleep(time.Second / 20)
+			}
+			for range 200 {
+				group.Go(func() { _ = intercept(t.Context(), o, timedOut) })
+			}
+			time.Sleep(1100 * time.Millisecond)
+
+			if test.answered {
+				require.InDelta(t, 12, slots.Limit(), 2, "%v", test.attempt) // a second of the average had no answers
+			} else {
+				require.Equal(t, 1, slots.Limit(), "%v", test.attempt)
+			}
+		})
+	}
+}
+
+// What tells the Retrier that an attempt was late is not seen by anybody else.
+func TestLateIsPrivate(t *testing.T) {
+	late := status.Error(codes.DeadlineExceeded, "no")
+	answer := func(context.Context) error { return late }
+
+	require.Same(t, late, intercept(t.Context(), grpcretry.Options{Idempotent: never}, answer))
+	require.Same(t, late, intercept(t.Context(), grpcretry.Options{MaxRetries: -1}, answer))
+	require.Same(t, late, intercept(t.Context(), grpcretry.Options{Retryable: func(err error) bool {
+		require.Same(t, late, err)
+		return false
+	}}, answer))
+
+	var told []error
+	err := intercept(t.Context(), grpcretry.Options{
+		Policy: every(0),
+		Notify: func(_ context.Context, _ string, _ int, err error, _ time.Duration) { told = append(told, err) },
+	}, answer)
+	require.ErrorIs(t, err, late)
+	require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
+	require.Len(t, told, 3)
+	for _, err := range told {
+		require.Same(t, late, err)
+	}
+}
+
+// A fleet is an interceptor without Slots, and connections that are never made.
+type fleet struct {
+	t         *testing.T
+	intercept grpc.UnaryClientInterceptor
+}
+
+func newFleet(t *testing.T) fleet {
+	return fleet{t, grpcretry.UnaryClientInterceptor(grpcretry.Options{AttemptTimeout: time.Second, MaxRetries: -1})}
+}
+
+func (f fleet) connect(target string) *grpc.ClientConn {
+	f.t.Helper()
+	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(f.t, err)
+	return conn
+}
+
+// send makes a call to a target, or to none if cc is nil.
+func (f fleet) send(ctx context.Context, cc *grpc.ClientConn, attempt func(ctx context.Context) error) {
+	_ = f.intercept(ctx, "/service/method", nil, nil, cc,
+		func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+			return attempt(ctx)
+		})
+}
+
+// trouble lets calls to a target time out.
+func (f fleet) trouble(cc *grpc.ClientConn) {
+	var group sync.WaitGroup
+	defer group.Wait()
+	for range 100 { // all are sent before the first has timed out
+		group.Go(func() { f.send(f.t.Context(), cc, timedOut) })
+		time.Sleep(time.Second / 200)
+	}
+}
+
+// limited reports whether of ten calls to a target some must wait. They are cancelled, so they tell the slots nothing.
+func (f fleet) limited(cc *grpc.ClientConn) bool {
+	var group sync.WaitGroup
+	defer group.Wait()
+	ctx, cancel := context.WithCancel(f.t.Context())
+	defer cancel()
+	var sent atomic.Int32
+	for range 10 {
+		group.Go(func() {
+			f.send(ctx, cc, func(ctx context.Context) error {
+				sent.Add(1)
+				return timedOut(ctx)
+			})
+		})
+	}
+	synctest.Wait()
+	return sent.Load() < 10
+}
+
+// Without Slots, the calls to a target that is in trouble are limited, whatever connection they use. Those to other
+// targets are not.
+func TestTargets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		hanging, again, well := f.connect("passthrough:///hanging"), f.connect("passthrough:///hanging"), f.connect("passthrough:///well")
+		defer hanging.Close()
+		defer again.Close()
+		defer well.Close()
+
+		require.False(t, f.limited(hanging))
+		require.False(t, f.limited(nil))
+		f.trouble(hanging)
+		require.True(t, f.limited(again))
+		require.False(t, f.limited(well))
+		require.False(t, f.limited(nil))
+		f.trouble(nil)
+		require.True(t, f.limited(nil))
+		require.False(t, f.limited(well))
+	})
+}
+
+// Of many targets the last 2,000 at most have slots, which bounds the memory. A target that is called keeps its own.
+func TestManyTargets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		kept := f.connect("passthrough:///kept")
+		defer kept.Close()
+		nothing := func(context.Context) error { return nil }
+		others := func(from, to int) {
+			for i := from; i < to; i++ {
+				cc := f.connect(fmt.Sprint("passthrough:///", i))
+				f.send(t.Context(), cc, nothing)
+				cc.Close()
+			}
+		}
+
+		f.trouble(kept)
+		for i := range 3 {
+			others(900*i, 900*(i+1))
+			require.True(t, f.limited(kept), "its slots were forgotten")
+		}
+		others(10_000, 12_000)
+		require.False(t, f.limited(kept), "its slots were not forgotten")
+	})
+}
