@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
@@ -61,21 +62,23 @@ func Example() {
 	// SERVING <nil>
 }
 
-// A client that repeats the calls of one method.
+// A client that repeats the calls of one method, and finds a server soon that has been restarted.
 func ExampleUnaryClientInterceptor() {
 	target := "dns:///orders.example.com:443"
 	creds := insecure.NewCredentials()
 
+	redial := grpcbackoff.DefaultConfig
+	redial.MaxDelay = 2 * time.Second
+
 	conn, err := grpc.NewClient(target,
 		grpc.WithTransportCredentials(creds),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: 5 * time.Second}),
 		grpc.WithDisableRetry(), // gRPC's own: only one layer should retry
-		grpc.WithChainUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
+		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
 			Idempotent:     func(method string) bool { return method == "/orders.v1.Orders/Get" },
 			AttemptTimeout: 2 * time.Second,
-			Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s
 			Budget:         new(backoff.Budget),
-		})),
-	)
+		})))
 	if err != nil {
 		fmt.Println(err)
 		return
