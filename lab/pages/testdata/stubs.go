@@ -37,6 +37,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"example.com/backoff"
+	"example.com/backoff/grpcretry"
 	"example.com/backoff/httpretry"
 	"example.com/backoff/sqlretry"
 )
@@ -47,7 +48,7 @@ var _ = []any{
 	errors.New, expvar.NewInt, fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, http.Get, httptest.NewServer,
 	os.Exit, signal.Notify, strings.HasPrefix, new(sync.Mutex), new(atomic.Int64), syscall.SIGTERM, testing.Short,
 	synctest.Test, time.Now, retry.New, v7.Permanent, require.NoError, new(errgroup.Group), new(singleflight.Group),
-	backoff.Retry, httpretry.Retryable, sqlretry.Do,
+	backoff.Retry, grpcretry.Retryable, httpretry.Retryable, sqlretry.Do,
 }
 
 var ctx context.Context
