@@ -68,7 +68,7 @@ func ExampleUnaryClientInterceptor() {
 	creds := insecure.NewCredentials()
 
 	redial := grpcbackoff.DefaultConfig
-	redial.MaxDelay = 2 * time.Second
+	redial.MaxDelay = 1500 * time.Millisecond
 
 	conn, err := grpc.NewClient(target,
 		grpc.WithTransportCredentials(creds),

@@ -3,7 +3,7 @@
 // themselves; and without Slots and AttemptTimeout, a call that is sent once has no limit of time.
 //
 //	redial := grpcbackoff.DefaultConfig // of google.golang.org/grpc/backoff
-//	redial.MaxDelay = 2 * time.Second
+//	redial.MaxDelay = 1500 * time.Millisecond
 //
 //	conn, err := grpc.NewClient(target,
 //		grpc.WithTransportCredentials(creds),
@@ -35,8 +35,8 @@
 // # A server that restarts
 //
 // While a connection is down, gRPC redials it after waits of its own, and each attempt fails immediately. By default
-// these waits grow to two minutes, and calls go on failing when the server is back. With a MaxDelay of two seconds, as
-// above, they are at most 2.4 s, for gRPC adds up to a fifth. With [grpc.WaitForReady] an attempt waits for the
+// these waits grow to two minutes, and calls go on failing when the server is back. With a MaxDelay of 1.5 s, as
+// above, they are at most 1.8 s, for gRPC adds up to a fifth. With [grpc.WaitForReady] an attempt waits for the
 // connection instead.
 //
 // # Install

@@ -46,13 +46,13 @@ func TestRestartInCall(t *testing.T) {
 // asDocumented is what the package comment shows.
 func asDocumented() (grpc.DialOption, grpcretry.Options) {
 	redial := grpcbackoff.DefaultConfig
-	redial.MaxDelay = 2 * time.Second
+	redial.MaxDelay = 1500 * time.Millisecond
 	return grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: 5 * time.Second}),
 		grpcretry.Options{AttemptTimeout: 2 * time.Second, Budget: new(backoff.Budget)}
 }
 
 // longest is the longest wait between two dials: MaxDelay, and what gRPC's jitter adds.
-const longest = 2400 * time.Millisecond
+const longest = 1800 * time.Millisecond
 
 // A callAt is a call that began so long after the server's return.
 type callAt struct {
