@@ -20,6 +20,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -45,7 +46,7 @@ import (
 // No page uses all of the imports.
 var _ = []any{
 	bufio.NewScanner, bytes.NewReader, cmp.Or[int], context.Background, sha256.New, sql.Open, hex.EncodeToString, json.Marshal,
-	errors.New, expvar.NewInt, fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, http.Get, httptest.NewServer,
+	errors.New, expvar.NewInt, fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, http.Get, httptest.NewServer, url.PathEscape,
 	os.Exit, signal.Notify, strings.HasPrefix, new(sync.Mutex), new(atomic.Int64), syscall.SIGTERM, testing.Short,
 	synctest.Test, time.Now, retry.New, v7.Permanent, require.NoError, new(errgroup.Group), new(singleflight.Group),
 	backoff.Retry, grpcretry.Retryable, httpretry.Retryable, sqlretry.Do,
@@ -63,13 +64,17 @@ var messages chan *Message
 
 func handle(*Message) {}
 
-var modelURL string
+var modelURL, paymentsURL, usersURL string
+
+var api backoff.Retrier
 
 var ErrNotFound = errors.New("not found")
 
+var errBad = errors.New("no retry will help")
+
 var errDisconnected = errors.New("disconnected")
 
-type Message struct{}
+type Message struct{ Name string }
 
 type Order struct{ ID int64 }
 
@@ -86,6 +91,21 @@ func (f orderStore) Order(ctx context.Context, id int64) (*Order, error) { retur
 type Worker struct {
 	deliver    func(ctx context.Context, msg *Message) error
 	deadLetter func(ctx context.Context, msg *Message, err error) error
+	pause      func(ctx context.Context, msg *Message) error
+}
+
+type Webhook struct {
+	ID       string
+	URL      string
+	Body     []byte
+	Failures int
+}
+
+type Queue interface {
+	Next(ctx context.Context) (*Webhook, error)
+	Done(hook *Webhook) error
+	PutOff(hook *Webhook, wait time.Duration) error
+	GiveUp(hook *Webhook, err error) error
 }
 
 type userClient interface {
@@ -105,8 +125,6 @@ var connect func(ctx context.Context) (*Conn, error)
 var listen func(ctx context.Context, conn *Conn) error
 
 var newToken func() (string, error)
-
-var reportState func(ctx context.Context, id string) (string, error)
 
 func newPolicy(ctx context.Context) backoff.BackOff {
 	return backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3), ctx)

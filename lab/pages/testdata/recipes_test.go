@@ -1,0 +1,612 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+	"example.com/backoff/httpretry"
+)
+
+var errDown = errors.New("down")
+
+func init() { slog.SetDefault(slog.New(slog.DiscardHandler)) }
+
+// A base stands for a server.
+type base func(req *http.Request) (*http.Response, error)
+
+func (b base) RoundTrip(req *http.Request) (*http.Response, error) { return b(req) }
+
+// under puts a server below a page's client.
+func under(client *http.Client, b base) { client.Transport.(*httpretry.Transport).Base = b }
+
+func answer(status int, body string) *http.Response {
+	text := fmt.Sprint(status, " ", http.StatusText(status))
+	return &http.Response{StatusCode: status, Status: text, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+// later returns a 503 that asks for a wait.
+func later(wait time.Duration) *http.Response {
+	resp := answer(503, "")
+	resp.Header.Set("Retry-After", fmt.Sprint(int(wait.Seconds())))
+	return resp
+}
+
+// An order that does not exist is looked for once. Other failures are retried, until the deadline.
+func TestHandler(t *testing.T) {
+	hang := errors.New("hang")
+	for err, want := range map[error]int{sql.ErrNoRows: 1, errDown: 4, hang: 4} {
+		synctest.Test(t, func(t *testing.T) {
+			orders.Budget = new(backoff.Budget)
+			calls := 0
+			server := Server{store: func(ctx context.Context, _ int64) (*Order, error) {
+				calls++
+				if err == hang {
+					<-ctx.Done()
+				}
+				return nil, err
+			}}
+			_, got := server.order(t.Context(), 1)
+			require.ErrorIs(t, got, err)
+			require.LessOrEqual(t, calls, want)
+			require.Equal(t, err == sql.ErrNoRows, calls == 1)
+			require.Equal(t, err == hang, errors.Is(got, context.DeadlineExceeded))
+		})
+	}
+}
+
+// Of the messages only the bad one is set aside, however long the service is down, and whatever it asks for.
+func TestConsumer(t *testing.T) {
+	for name, test := range map[string]struct {
+		err   error
+		tries int
+		took  time.Duration
+	}{
+		"bad":    {backoff.Permanent(fmt.Errorf("%w: no address", errBad)), 1, 0},
+		"down":   {errDown, 11, time.Minute},
+		"7 s":    {backoff.RetryAfter(errDown, 7*time.Second), 11, 100 * time.Second},
+		"61 s":   {backoff.RetryAfter(errDown, 61*time.Second), 11, 11 * time.Minute},
+		"20 min": {backoff.RetryAfter(errDown, 20*time.Minute), 1, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tries, aside, paused := 0, 0, 0
+			worker := Worker{
+				deliver:    func(context.Context, *Message) error { tries++; return test.err },
+				deadLetter: func(context.Context, *Message, error) error { aside++; return nil },
+				pause:      func(context.Context, *Message) error { paused++; return nil },
+			}
+			start := time.Now()
+			require.NoError(t, worker.handle(t.Context(), nil))
+			require.Equal(t, test.tries, tries, name)
+			require.InDelta(t, test.took, time.Since(start), 0.5*float64(test.took)+1, name)
+			require.Equal(t, name == "bad", aside == 1, name)
+			require.Equal(t, 1, aside+paused, name)
+
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			require.ErrorIs(t, worker.handle(ctx, nil), context.Canceled)
+			require.Equal(t, 1, aside+paused, name)
+		})
+	}
+}
+
+func files() []string {
+	all := make([]string, 5000)
+	for i := range all {
+		all[i] = fmt.Sprint("file-", i)
+	}
+	return all
+}
+
+// A batch over httpretry, whose 503s come with a nil error, or over a Retrier outlasts an outage of ten seconds, leaves
+// out bad files, and ends if the outage does not.
+func TestBatch(t *testing.T) {
+	for _, over := range []string{"Retrier", "httpretry"} {
+		for _, wait := range []time.Duration{0, 7 * time.Second, 61 * time.Second, 20 * time.Minute} {
+			for _, outage := range []time.Duration{10 * time.Second, time.Hour * 24} {
+				synctest.Test(t, func(t *testing.T) {
+					start := time.Now()
+					var requests atomic.Int64
+					server := base(func(req *http.Request) (*http.Response, error) {
+						requests.Add(1)
+						time.Sleep(time.Second)
+						switch {
+						case time.Since(start) < outage:
+							return later(wait), nil
+						case strings.HasPrefix(req.URL.Path, "/file-7"):
+							return answer(422, ""), nil
+						}
+						return answer(200, ""), nil
+					})
+					defer func(r backoff.Retrier) { uploads = r }(uploads)
+					upload = uploadOver(over, server)
+
+					err := uploadAll(t.Context(), files())
+					switch name := fmt.Sprint(over, wait, outage); {
+					case outage == 10*time.Second && wait < 20*time.Minute:
+						require.EqualError(t, err, "111 files are not uploaded", name)
+					default:
+						require.ErrorContains(t, err, "5000 files are not uploaded\ntwenty failures in a row", name)
+						require.LessOrEqual(t, requests.Load(), int64(100*21+100), name)
+						require.Less(t, time.Since(start), 2*time.Hour, name)
+					}
+				})
+			}
+		}
+	}
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, uploadAll(ended, files()), context.Canceled)
+}
+
+// uploadOver returns an upload to a server, as the page describes it.
+func uploadOver(client string, server base) func(ctx context.Context, with ...any) error {
+	fields := uploads
+	send := &http.Client{Transport: server}
+	if client == "httpretry" {
+		uploads = backoff.Retrier{AttemptTimeout: -1, MaxRetries: -1}
+		send.Transport = &httpretry.Transport{
+			Base:           server,
+			AttemptTimeout: fields.AttemptTimeout,
+			Slots:          fields.Slots,
+			MaxRetries:     fields.MaxRetries,
+			MaxRetryAfter:  fields.MaxRetryAfter,
+		}
+	}
+	return func(ctx context.Context, with ...any) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPut, fmt.Sprint("http://localhost/", with[0]), nil)
+		if err != nil {
+			return err
+		}
+		resp, err := send.Do(req)
+		switch {
+		case err != nil:
+			return err
+		case resp.StatusCode == 422:
+			return backoff.Permanent(fmt.Errorf("%w: %s", errBad, resp.Status))
+		case resp.StatusCode >= 400:
+			asked, _ := backoff.ParseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
+			return backoff.RetryAfter(errors.New(resp.Status), asked)
+		}
+		return nil
+	}
+}
+
+// A program's call is tried three times, a library's as its program says.
+func TestFewCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		upload = func(context.Context, ...any) error { calls++; return errDown }
+		save = upload
+		start := time.Now()
+		require.ErrorIs(t, run(t.Context(), "a"), errDown)
+		require.Equal(t, 3, calls)
+		require.Greater(t, time.Since(start), 6*time.Second)
+
+		client := Client{Retrier: backoff.Retrier{MaxRetries: -1}}
+		require.Equal(t, errDown, client.Save(t.Context(), nil))
+		require.Equal(t, 4, calls)
+	})
+}
+
+// state is an error of a database.
+type state string
+
+func (s state) Error() string    { return "SQLSTATE " + string(s) }
+func (s state) SQLState() string { return string(s) }
+
+// A store is a database in memory, and its connection and transaction. Each COMMIT takes effect, and returns an error of
+// commits as long as there are any.
+type store struct {
+	commits []error
+	orders  map[any]bool
+	execs   int
+}
+
+func (s *store) Connect(context.Context) (driver.Conn, error) { return s, nil }
+func (s *store) Driver() driver.Driver                        { return nil }
+func (s *store) Prepare(string) (driver.Stmt, error)          { return nil, errDown }
+func (s *store) Begin() (driver.Tx, error)                    { return s, nil }
+func (s *store) Rollback() error                              { return nil }
+func (s *store) Close() error                                 { return nil }
+
+func (s *store) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) { return s, nil }
+
+func (s *store) ExecContext(_ context.Context, _ string, args []driver.NamedValue) (driver.Result, error) {
+	s.execs++
+	if s.orders[args[0].Value] {
+		return nil, state("23505")
+	}
+	return driver.RowsAffected(1), nil
+}
+
+func (s *store) Commit() (err error) {
+	if len(s.commits) > 0 {
+		err, s.commits = s.commits[0], s.commits[1:]
+	}
+	s.orders["key"] = err != nil
+	return err
+}
+
+// A transaction that conflicts is repeated, as often as it must. An order whose COMMIT gets no answer is placed again,
+// and is there once.
+func TestTransaction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{commits: slices.Repeat([]error{state("40001")}, 15), orders: map[any]bool{}}
+		db = sql.OpenDB(s)
+		require.NoError(t, rename(t.Context(), 1, "Ada"))
+		require.Equal(t, 16, s.execs)
+		db.Close()
+
+		lost := &net.OpError{Op: "read", Net: "tcp", Err: io.ErrUnexpectedEOF}
+		s = &store{commits: []error{lost}, orders: map[any]bool{}}
+		db = sql.OpenDB(s)
+		require.NoError(t, place(t.Context(), "key", 1))
+		require.Equal(t, 2, s.execs)
+		db.Close()
+	})
+}
+
+// Of two hundred POSTs at once to an API of ten a second none is lost.
+func TestRateLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var second, inSecond atomic.Int64
+		under(limited, func(*http.Request) (*http.Response, error) {
+			now := time.Now().Unix()
+			if second.Swap(now) != now {
+				inSecond.Store(0)
+			}
+			resp := answer(200, "")
+			if inSecond.Add(1) > 10 {
+				resp = later(time.Second)
+				resp.StatusCode = 429
+			}
+			return resp, nil
+		})
+
+		good := make(chan bool)
+		for range 200 {
+			go func() {
+				resp, err := limited.Post("http://localhost", "", strings.NewReader("body"))
+				good <- err == nil && resp.Body.Close() == nil && resp.StatusCode == 200
+			}()
+		}
+		for range 200 {
+			require.True(t, <-good)
+		}
+	})
+}
+
+// An answer that breaks off, a 503 and a lost connection are followed by another attempt, a 404 is not.
+func TestGet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		defer func(c *http.Client) { http.DefaultClient = c }(http.DefaultClient)
+		usersURL = "http://localhost/"
+		answers := []func() (*http.Response, error){
+			func() (*http.Response, error) { return answer(200, `{"Name": "Ad`), nil },
+			func() (*http.Response, error) { return later(7 * time.Second), nil },
+			func() (*http.Response, error) { return nil, errDown },
+			func() (*http.Response, error) { return answer(200, `{"Name": "Ada"}`), nil },
+			func() (*http.Response, error) { return answer(404, ""), nil },
+		}
+		sent := 0
+		http.DefaultClient = &http.Client{Transport: base(func(*http.Request) (*http.Response, error) {
+			sent++
+			return answers[sent-1]()
+		})}
+		start := time.Now()
+		user, err := get(t.Context(), "1/2")
+		require.NoError(t, err)
+		require.Equal(t, "Ada", user.Name)
+		require.Greater(t, time.Since(start), 7*time.Second)
+		_, err = get(t.Context(), "2")
+		require.EqualError(t, err, "404 Not Found")
+		require.Equal(t, 5, sent)
+	})
+}
+
+// A payment that may have been carried out is sent again, always with the same key.
+func TestPay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		paymentsURL = "http://localhost/"
+		paid := map[string]int{}
+		under(catalog, func(req *http.Request) (*http.Response, error) {
+			paid[req.Header.Get("Idempotency-Key")]++
+			if len(paid) == 1 && paid["pay-1"] < 3 {
+				<-req.Context().Done() // it is carried out, but nobody hears of it
+				return nil, req.Context().Err()
+			}
+			return answer(200, ""), nil
+		})
+		require.NoError(t, pay(t.Context(), "1", []byte("10")))
+		require.NoError(t, pay(t.Context(), "2", nil))
+		require.Equal(t, map[string]int{"pay-1": 3, "pay-2": 1}, paid)
+	})
+}
+
+// An overloaded API is asked again. A stream that stalls ends with an error, and so does one that ends too early.
+func TestModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests, stream := 0, ""
+		under(model, func(req *http.Request) (*http.Response, error) {
+			requests++
+			if requests < 3 {
+				return answer(529, ""), nil
+			}
+			resp := answer(200, stream)
+			if stream == "" {
+				read, write := io.Pipe()
+				go fmt.Fprintln(write, "Hello")
+				context.AfterFunc(req.Context(), func() { write.CloseWithError(req.Context().Err()) })
+				resp.Body = read
+			}
+			return resp, nil
+		})
+		modelURL = "http://localhost"
+
+		var lines []string
+		err := ask(t.Context(), []byte("question"), func(line string) { lines = append(lines, line) })
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.Equal(t, []string{"Hello"}, lines)
+		require.Equal(t, 3, requests)
+
+		stream = "Hello\n"
+		require.Equal(t, io.ErrUnexpectedEOF, ask(t.Context(), nil, func(string) {}))
+		stream = "Hello\ndata: [DONE]\n"
+		require.NoError(t, ask(t.Context(), nil, func(string) {}))
+	})
+}
+
+// A POST is sent again with a new token, and the next one has it. Without a new token, nothing is sent. A request ends
+// with its context, though another one waits for a token.
+func TestToken(t *testing.T) {
+	defer func(tr http.RoundTripper) { http.DefaultTransport = tr }(http.DefaultTransport)
+	var tokens, requests atomic.Int64
+	http.DefaultTransport = base(func(req *http.Request) (*http.Response, error) {
+		requests.Add(1)
+		if req.Header.Get("Authorization") != "Bearer token 2" {
+			return answer(401, ""), nil
+		}
+		return answer(200, ""), nil
+	})
+	synctest.Test(t, func(t *testing.T) {
+		newToken = func() (string, error) { return fmt.Sprint("token ", tokens.Add(1)), nil }
+		for range 2 {
+			resp, err := account.Post("http://localhost", "", strings.NewReader("body"))
+			require.NoError(t, err)
+			require.Equal(t, 200, resp.StatusCode)
+		}
+		require.EqualValues(t, 2, tokens.Load())
+		require.EqualValues(t, 3, requests.Load())
+
+		newToken = func() (string, error) { tokens.Add(1); return "", errDown }
+		signer := account.Transport.(*httpretry.Transport).Base.(*signer)
+		signer.token.Store(nil)
+		_, err := account.Get("http://localhost")
+		require.ErrorIs(t, err, errDown)
+		require.EqualValues(t, 3, tokens.Load())
+		require.EqualValues(t, 3, requests.Load())
+
+		newToken = func() (string, error) { time.Sleep(time.Hour); return "", errDown }
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = signer.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+		require.ErrorIs(t, err, context.Canceled)
+		time.Sleep(time.Hour)
+	})
+}
+
+// A file of 20 KB comes through a connection that breaks after each four, also if it changes meanwhile, if the server
+// asks for waits, and if the last part breaks at its very end. What makes no progress is given up after ten minutes.
+func TestDownload(t *testing.T) {
+	content := strings.Repeat("content.", 20<<10/8)
+	for name, test := range map[string]struct {
+		etag     string
+		requests int
+		wait     time.Duration
+	}{
+		"ranges":     {`"a"`, 5, 0},
+		"changes":    {`"a"`, 8, 0},
+		"at the end": {`"a"`, 6, 0},
+		"busy":       {`"a"`, 9, 5 * time.Minute},
+		"too busy":   {`"a"`, 3, 20 * time.Minute},
+		"no ranges":  {"", 0, 0},
+		"weak":       {`W/"a"`, 0, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			requests, served := 0, content
+			under(mirror, func(req *http.Request) (*http.Response, error) {
+				requests++
+				etag := test.etag
+				switch {
+				case name == "changes" && requests > 2:
+					served, etag = "changed"+content, `"b"`
+				case test.wait > 0 && requests%2 == 0:
+					return later(test.wait), nil
+				}
+				recorder := httptest.NewRecorder()
+				recorder.Header().Set("ETag", etag)
+				http.ServeContent(recorder, req, "", time.Time{}, strings.NewReader(served))
+				resp := recorder.Result()
+				resp.Body = breaking(resp.Body, name == "at the end")
+				return resp, nil
+			})
+			file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+			require.NoError(t, err)
+			defer file.Close()
+			_, err = file.WriteString(strings.Repeat("old", 1<<20))
+			require.NoError(t, err)
+
+			start := time.Now()
+			err = (&download{file: file, url: "http://localhost"}).get(t.Context())
+			switch {
+			case test.requests == 0:
+				require.ErrorIs(t, err, io.ErrUnexpectedEOF, name)
+				require.InDelta(t, 9*time.Minute, time.Since(start), float64(2*time.Minute), name)
+				return
+			case name == "too busy":
+				require.ErrorContains(t, err, "503", name)
+				require.Less(t, time.Since(start), time.Minute)
+				return
+			}
+			require.NoError(t, err, name)
+			require.Equal(t, test.requests, requests, name)
+			require.GreaterOrEqual(t, time.Since(start), test.wait, name)
+			got, err := os.ReadFile(file.Name())
+			require.NoError(t, err)
+			require.True(t, string(got) == served, name)
+		})
+	}
+}
+
+// breaking returns a body that breaks after 4 KB, if it is longer or atEnd.
+func breaking(body io.ReadCloser, atEnd bool) io.ReadCloser {
+	content, _ := io.ReadAll(body)
+	if len(content) < 4<<10 || len(content) == 4<<10 && !atEnd {
+		return io.NopCloser(bytes.NewReader(content))
+	}
+	return io.NopCloser(io.MultiReader(bytes.NewReader(content[:4<<10]), iotest.ErrReader(io.ErrUnexpectedEOF)))
+}
+
+// A queue of webhooks, in memory.
+type queue struct {
+	due  chan *Webhook
+	done func(hook *Webhook)
+	lost atomic.Int64
+}
+
+func (q *queue) Next(ctx context.Context) (*Webhook, error) {
+	select {
+	case hook := <-q.due:
+		return hook, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (q *queue) PutOff(hook *Webhook, wait time.Duration) error {
+	hook.Failures++
+	time.AfterFunc(wait, func() { q.due <- hook })
+	return nil
+}
+
+func (q *queue) Done(hook *Webhook) error     { q.done(hook); return nil }
+func (q *queue) GiveUp(*Webhook, error) error { q.lost.Add(1); return nil }
+
+// Of ten hosts one hangs for an hour, one asks for twenty minutes, and one is gone. The others' webhooks come at once,
+// those of the first two when their hosts are back, and those of the last are given up after days.
+func TestWebhooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var requests [10]atomic.Int64
+		under(hooks, func(req *http.Request) (*http.Response, error) {
+			requests[req.URL.Host[4]-'0'].Add(1)
+			switch age := time.Since(start); {
+			case req.URL.Host == "host0" && age < time.Hour:
+				<-req.Context().Done()
+				return nil, req.Context().Err()
+			case req.URL.Host == "host1" && age < time.Minute:
+				return later(20 * time.Minute), nil
+			case req.URL.Host == "host2":
+				return nil, &net.OpError{Op: "dial", Err: errDown}
+			}
+			return answer(200, ""), nil
+		})
+		var group sync.WaitGroup
+		group.Add(900)
+		latest := []time.Duration{0: 4 * time.Hour, 1: 21 * time.Minute, 9: 0}
+		q := &queue{due: make(chan *Webhook, 1000), done: func(hook *Webhook) {
+			defer group.Done()
+			host := hook.URL[len("http://host")] - '0'
+			assert.LessOrEqual(t, time.Since(start), latest[host]+100*time.Second)
+			if host == 1 && hook.Failures > 0 {
+				assert.GreaterOrEqual(t, time.Since(start), 20*time.Minute)
+			}
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error)
+		go func() { ended <- deliverAll(ctx, q) }()
+		for i := range 1000 {
+			q.due <- &Webhook{URL: fmt.Sprintf("http://host%d", i%10)}
+			time.Sleep(100 * time.Millisecond)
+		}
+		group.Wait()
+		time.Sleep(6 * 24 * time.Hour)
+		require.EqualValues(t, 100, q.lost.Load())
+		require.EqualValues(t, 100*16, requests[2].Load())
+		require.EqualValues(t, 100, requests[9].Load())
+		require.Less(t, requests[1].Load(), int64(200))
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+}
+
+// Waiting for a database ends after its time and not after three retries.
+func TestReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		require.ErrorIs(t, startup.Do(t.Context(), func(context.Context) error { return errDown }), errDown)
+		require.InDelta(t, 2*time.Minute, time.Since(start), float64(8*time.Second))
+	})
+	db := sql.OpenDB(new(store))
+	defer db.Close()
+	require.NoError(t, waitForDB(t.Context(), db))
+}
+
+// The loop of a connection goes on until its context ends. A peer that keeps it for a minute is there nearly all the
+// time, and a connection lives on after the time in which it must be made.
+func TestConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		dials, up := 0, time.Duration(0)
+		connect = func(ctx context.Context) (*Conn, error) {
+			dials++
+			switch {
+			case dials <= 10:
+				return nil, errDown
+			case dials == 20:
+				<-ctx.Done() // it hangs
+				return nil, ctx.Err()
+			}
+			return &Conn{}, nil
+		}
+		listen = func(ctx context.Context, _ *Conn) error {
+			start := time.Now()
+			select {
+			case <-ctx.Done():
+			case <-time.After(59 * time.Second):
+			}
+			up += time.Since(start)
+			return nil
+		}
+		err := stayConnected(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, errDisconnected)
+		require.Greater(t, up, 55*time.Minute)
+	})
+}
