@@ -12,7 +12,7 @@ import (
 
 var users = backoff.Retrier{ // one for each service, shared by all calls to it
 	AttemptTimeout: 2 * time.Second,
-	Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s
+	Slots:          new(backoff.Slots),
 	Budget:         new(backoff.Budget),
 }
 
