@@ -31,8 +31,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/avast/retry-go/v5"
-	v7 "github.com/cenkalti/backoff/v7"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
@@ -48,7 +46,7 @@ var _ = []any{
 	bufio.NewScanner, bytes.NewReader, cmp.Or[int], context.Background, sha256.New, sql.Open, hex.EncodeToString, json.Marshal,
 	errors.New, expvar.NewInt, fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, http.Get, httptest.NewServer, url.PathEscape,
 	os.Exit, signal.Notify, strings.HasPrefix, new(sync.Mutex), new(atomic.Int64), syscall.SIGTERM, testing.Short,
-	synctest.Test, time.Now, retry.New, v7.Permanent, require.NoError, new(errgroup.Group), new(singleflight.Group),
+	synctest.Test, time.Now, require.NoError, new(errgroup.Group), new(singleflight.Group),
 	backoff.Retry, grpcretry.Retryable, httpretry.Retryable, sqlretry.Do,
 }
 
