@@ -1,0 +1,24 @@
+package page
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// After a bubble with trouble, no call of the next one is limited.
+func TestNextBubble(t *testing.T) {
+	TestTrouble(t)
+	synctest.Test(t, func(t *testing.T) {
+		for range 100 {
+			_, err := lookUp(t.Context(), func(context.Context) (string, error) {
+				return "hello", nil
+			})
+			require.NoError(t, err)
+			require.Equal(t, math.MaxInt, lookUps.Slots.Limit())
+		}
+	})
+}
