@@ -12,8 +12,8 @@ import (
 	"example.com/backoff"
 )
 
-// The decorators wait what the page says, and hide no context.
-func TestDecorators(t *testing.T) {
+// The decorator waits what the page says, and hides no context.
+func TestDecorator(t *testing.T) {
 	spread := &Spread{BackOff: &Fibonacci{Unit: time.Second, Max: time.Minute}, Share: 0.5}
 	for _, unit := range []time.Duration{1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 60, 60} {
 		wait := spread.NextBackOff()
@@ -24,13 +24,22 @@ func TestDecorators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		rounds := &Rounds{BackOff: backoff.WithContext(backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 2), ctx), Pause: 25 * time.Second}
+		start := time.Now()
+		slow := &Spread{BackOff: backoff.WithContext(&Fibonacci{Unit: 40 * time.Second}, ctx)}
 		calls := 0
-		err := backoff.Retry(func() error { calls++; return errors.New("busy") }, rounds)
+		err := backoff.Retry(func() error { calls++; return errors.New("busy") }, slow)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, 9, calls)
+		require.Equal(t, 2, calls)
+		require.Equal(t, 40*time.Second, time.Since(start), "the wait that is too long is refused")
 	})
 }
+
+// Throttled is the error of a client that knows how long to wait. The page has its method As.
+type Throttled struct {
+	Wait time.Duration
+}
+
+func (e *Throttled) Error() string { return "throttled" }
 
 // An error type asks for its wait.
 func TestThrottled(t *testing.T) {
