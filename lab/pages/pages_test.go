@@ -54,7 +54,7 @@ var (
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, h := range heading.FindAllStringSubmatch(text, -1) {
-		title := strings.NewReplacer("`", "", ",", "", " ", "-").Replace(h[1])
+		title := strings.NewReplacer("`", "", ",", "", "'", "", " ", "-").Replace(h[1])
 		found[strings.ToLower(title)] = true
 	}
 	return found
