@@ -38,6 +38,21 @@ func mysql(number uint16, state string) error {
 	return e
 }
 
+// planError is the error of the PostgreSQL drivers that has a routine of the server.
+type planError struct{ Code, Message, Routine string }
+
+func (e *planError) Error() string    { return "ERROR: " + e.Message + " (SQLSTATE " + e.Code + ")" }
+func (e *planError) SQLState() string { return e.Code }
+
+// notPlanErrors have a Routine of another type, or none.
+type (
+	routineNumber struct {
+		stateError
+		Routine int
+	}
+	routineLess struct{ *planError }
+)
+
 var errInvalidConn = errors.New("invalid connection") // mysql.ErrInvalidConn
 
 // mattnError is mattn/go-sqlite3's, a value.
@@ -138,7 +153,16 @@ func TestAnswers(t *testing.T) {
 		{stateError("57P03"), lost},
 		{stateError("25P03"), lost},
 		{stateError("57P05"), lost},
+		{stateError("25P04"), lost},
 		{stateError("53300"), full},
+		{stateError("XXA00"), unknown}, // CockroachDB
+		{&planError{"0A000", "cached plan must not change result type", "RevalidateCachedQuery"}, conflict},
+		{&planError{"0A000", "der Plan darf den Ergebnistyp nicht ändern", "RevalidateCachedQuery"}, conflict},
+		{&planError{"0A000", "cached plan must not change result type", "another"}, failed},
+		{&planError{"42P01", "no such table", "RevalidateCachedQuery"}, failed},
+		{&routineNumber{"0A000", 1}, failed},
+		{&routineLess{&planError{Code: "0A000"}}, failed},
+		{stateError("0A000"), failed},
 		{stateError("55P03"), failed}, // lock not available
 		{stateError("57014"), failed}, // statement cancelled
 		{stateError("23503"), failed}, // a deferred constraint
@@ -166,8 +190,11 @@ func TestAnswers(t *testing.T) {
 		{mysql(1927, "70100"), lost},
 		{mysql(3169, "HY000"), lost},
 		{mysql(4031, "HY000"), lost},
+		{mysql(2006, "HY000"), lost},
+		{mysql(2013, "HY000"), lost},
+		{mysql(1105, "HY000"), unknown},
+		{mysql(1317, "70100"), unknown},
 		{mysql(1062, "23000"), failed},
-		{mysql(1317, "70100"), failed},
 		{errInvalidConn, broken},
 		{errors.New("bad connection"), brokenAlone},
 		{fmt.Errorf("wrapped: %w", errInvalidConn), brokenAlone},

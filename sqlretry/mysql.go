@@ -19,9 +19,13 @@ func mysqlSays(err error) answer {
 		return conflict
 	case 8501: // TiDB: execution result undetermined
 		return unknown
+	case 1105, 1317: // Vitess: an error between its servers, or their time is over
+		return unknown
 	case 1040, 1203: // too many connections, of all users or of this one
 		return full
 	case 1927, 3169, 4031: // MariaDB, MySQL: killed; MySQL: idle for too long
+		return lost
+	case 2006, 2013: // a proxy has lost the server
 		return lost
 	}
 

@@ -7,12 +7,24 @@ import (
 
 // postgresSays knows the errors of jackc/pgx and lib/pq by a method that no others have by chance.
 func postgresSays(err error) answer {
-	var e interface{ SQLState() string }
+	var e interface {
+		error
+		SQLState() string
+	}
 	if !errors.As(err, &e) {
 		return unrecognised
 	}
-	return stateSays(e.SQLState())
+	state := e.SQLState()
+	if state == "0A000" && stalePlan(e) {
+		return conflict
+	}
+	return stateSays(state)
 }
+
+// stalePlan reports whether err, which is PostgreSQL's, says that a prepared statement is older than a change of its
+// table. In its place the next attempt prepares a new one. The routine has the same name in every language of the
+// server.
+func stalePlan(err error) bool { return field(err, "Routine").String() == "RevalidateCachedQuery" }
 
 // stateSays returns what an SQLSTATE says. 40001 and class 08 mean the same to every database that uses it; the
 // others are PostgreSQL's.
@@ -22,11 +34,13 @@ func stateSays(state string) answer {
 		return conflict
 	case "40003", "08007": // statement completion, transaction resolution unknown
 		return unknown
+	case "XXA00": // CockroachDB: the COMMIT took effect, but for a change of the schema
+		return unknown
 	case "53300": // too many connections
 		return full
 	case "57P01", "57P02", "57P03": // the server shuts down, has crashed, is starting
 		return lost
-	case "25P03", "57P05": // the server has ended a connection that was idle for too long
+	case "25P03", "25P04", "57P05": // the server has ended a connection that was idle, or in a transaction, for too long
 		return lost
 	}
 
