@@ -9,13 +9,16 @@ const (
 	unknown             // nobody knows whether the transaction, or a statement, took effect
 	full                // the server lets nobody in at the moment
 	lost                // there is no connection, or no longer
+	busy                // the connection is in use: the rows of an earlier query are open
 	conflict            // the database has rolled the transaction back, only because of other transactions
 )
 
 // Retryable reports whether to repeat a transaction that failed with err before its COMMIT: whether it was in
 // conflict with others, or its connection was lost. It looks for such an error in all that err wraps. It does not
 // know of attempts that took too long, nor what a ROLLBACK said.
-func Retryable(err error) bool { return classify(err, false) >= lost }
+func Retryable(err error) bool { return classify(err, false).repeats() }
+
+func (says answer) repeats() bool { return says == lost || says == conflict }
 
 // classify returns what the errors in err's tree say. Those of Spanner count if spanner is true.
 func classify(err error, spanner bool) (says answer) {
@@ -52,7 +55,7 @@ func ask(driver func(err error) answer, err error) (says answer) {
 	return driver(err)
 }
 
-// drivers have a function each that returns what an error of its type says. All but the last know the errors of
+// drivers have a function each that returns what an error of its type says. All but the last two know the errors of
 // databases.
 var drivers = []func(err error) answer{
 	postgresSays,
@@ -61,4 +64,5 @@ var drivers = []func(err error) answer{
 	sqlServerSays,
 	oracleSays,
 	connectionSays,
+	busySays,
 }

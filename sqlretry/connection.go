@@ -24,23 +24,45 @@ func connectionSays(err error) answer {
 
 	// pgx's errors of a connection that it finds closed have this method.
 	var unsent interface{ SafeToRetry() bool }
-	if errors.As(err, &unsent) && unsent.SafeToRetry() && !inUse(err) {
+	if errors.As(err, &unsent) && unsent.SafeToRetry() {
 		return lost
 	}
 	return unrecognised
 }
 
-// inUse reports whether err is pgx's for a statement on a connection whose rows are still read. That is a mistake of
-// the program, and the same the next time. From Exec it is a driver.ErrBadConn.
-func inUse(err error) bool { return strings.HasSuffix(err.Error(), "conn busy") }
+// busySays knows, by their texts, the errors of a statement on a connection whose rows are still read. That is a mistake
+// of the program, and the same the next time.
+func busySays(err error) answer {
+	switch text := err.Error(); {
+	case text == "busy buffer", strings.HasPrefix(text, "commands out of sync. "): // go-sql-driver/mysql
+		return busy
+	case text == "pq: there is already a query being processed on this connection",
+		text == "pq: unexpected DataRow in simple query execution",
+		strings.HasPrefix(text, "pq: unexpected Parse response "):
+		return busy
+	}
+
+	var unsent interface{ SafeToRetry() bool }
+	if errors.As(err, &unsent) && connBusy(err) {
+		return busy
+	}
+	return unrecognised
+}
+
+// connBusy reports whether err is pgx's for such a connection. From most methods of its driver it is a
+// driver.ErrBadConn.
+func connBusy(err error) bool { return strings.HasSuffix(err.Error(), "conn busy") }
 
 // broken reports whether err, which is the driver's and not the program's, says that the connection broke, or that
 // it took too long.
 func broken(err error) bool {
 	signs := []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, os.ErrDeadlineExceeded, context.DeadlineExceeded, context.Canceled}
 	return slices.ContainsFunc(signs, func(sign error) bool { return errors.Is(err, sign) }) ||
-		hasText(err, "invalid connection", "bad connection") // of go-sql-driver/mysql
+		hasText(err, invalidConn, "bad connection") // of go-sql-driver/mysql
 }
+
+// invalidConn is the text of go-sql-driver/mysql's ErrInvalidConn.
+const invalidConn = "invalid connection"
 
 // endOfConnection reports whether err says that the connection is lost, if the ROLLBACK after it failed. Other things
 // that the program uses have such errors, too.
@@ -48,8 +70,8 @@ func endOfConnection(err, rollback error) bool {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // pgx
 		return true
-	default: // go-sql-driver/mysql's ErrInvalidConn
-		return hasText(rollback, "invalid connection") && errors.Is(err, rollback)
+	default:
+		return hasText(rollback, invalidConn) && errors.Is(err, rollback)
 	}
 }
 

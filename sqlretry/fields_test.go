@@ -5,8 +5,10 @@ package sqlretry_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,18 +32,31 @@ func TestAttemptTimeout(t *testing.T) {
 		return nil // there is no time left for the COMMIT
 	}
 	permanent := func(ctx context.Context, tx *sql.Tx) error { return backoff.Permanent(hang(ctx, tx)) }
+	rows := func(ctx context.Context, _ *sql.Tx) error { // which end with the transaction's own context
+		<-ctx.Done()
+		return fmt.Errorf("rows: %w", context.Canceled)
+	}
+	bare := func(ctx context.Context, _ *sql.Tx) error {
+		<-ctx.Done()
+		return context.Canceled
+	}
+	permanentRows := func(ctx context.Context, tx *sql.Tx) error { return backoff.Permanent(rows(ctx, tx)) }
 	for _, test := range []struct {
 		name    string
 		timeout time.Duration
 		f       func(ctx context.Context, tx *sql.Tx) error
 		calls   int
 		took    time.Duration
+		says    error
 	}{
-		{"statement", 2 * time.Second, hang, 4, 8 * time.Second},
-		{"before COMMIT", 2 * time.Second, late, 4, 8 * time.Second},
-		{"zero", 0, hang, 4, 2 * time.Minute},
-		{"none", -1, hang, 1, time.Hour},
-		{"permanent", 2 * time.Second, permanent, 1, 2 * time.Second},
+		{"statement", 2 * time.Second, hang, 4, 8 * time.Second, context.DeadlineExceeded},
+		{"rows", 2 * time.Second, rows, 4, 8 * time.Second, context.DeadlineExceeded},
+		{"the transaction's context", 2 * time.Second, bare, 4, 8 * time.Second, context.DeadlineExceeded},
+		{"before COMMIT", 2 * time.Second, late, 4, 8 * time.Second, context.DeadlineExceeded},
+		{"zero", 0, hang, 4, 2 * time.Minute, context.DeadlineExceeded},
+		{"none", -1, hang, 1, time.Hour, context.DeadlineExceeded},
+		{"permanent", 2 * time.Second, permanent, 1, 2 * time.Second, context.DeadlineExceeded},
+		{"permanent, rows", 2 * time.Second, permanentRows, 1, 2 * time.Second, context.Canceled},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -58,7 +73,10 @@ func TestAttemptTimeout(t *testing.T) {
 					calls++
 					return test.f(ctx, tx)
 				})
-				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, err, test.says)
+				require.Equal(t, test.says == context.Canceled, errors.Is(err, context.Canceled))
+				require.Equal(t, strings.HasSuffix(test.name, "rows"), strings.Contains(err.Error(), "canceled"))
+				require.Equal(t, strings.HasSuffix(test.name, "rows"), strings.Contains(err.Error(), "rows: "))
 				require.Equal(t, test.calls, calls)
 				require.Equal(t, test.took, time.Since(begun))
 				synctest.Wait()
@@ -66,6 +84,25 @@ func TestAttemptTimeout(t *testing.T) {
 			})
 		})
 	}
+}
+
+// When the time of an attempt is over, its transaction is rolled back although f goes on.
+func TestAttemptTimeoutRollback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := new(database)
+		o := sqlretry.Options{AttemptTimeout: time.Second, MaxRetries: -1}
+		err := sqlretry.Do(t.Context(), open(t, d), o, func(ctx context.Context, tx *sql.Tx) error {
+			require.NoError(t, enter(ctx, tx))
+			_, undone := d.ended()
+			require.Zero(t, undone)
+			time.Sleep(time.Minute)
+			_, undone = d.ended()
+			require.Equal(t, 1, undone)
+			return nil
+		})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Empty(t, d.committed())
+	})
 }
 
 // A call without a slot does not begin.

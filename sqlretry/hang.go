@@ -2,10 +2,15 @@ package sqlretry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 )
+
+// A driverPanic is a panic of the driver, or the end of the goroutine in which it was called. database/sql still counts
+// its connection as in use.
+type driverPanic struct{ text string }
+
+func (e *driverPanic) Error() string { return e.text }
 
 // inTime makes a call of the driver, and waits for it until ctx ends. It returns the call's error, or ctx's, and
 // whether the driver has answered. Since the driver may hang, it is called in a goroutine of its own.
@@ -18,11 +23,11 @@ func inTime(ctx context.Context, call func() error) (answered bool, err error) {
 	gone := make(chan struct{})
 
 	go func() {
-		r := result{err: errors.New("the driver ended its goroutine")}
+		r := result{err: &driverPanic{"the driver ended its goroutine"}}
 		defer func() {
 			value := recover()
 			if value != nil {
-				r.err = fmt.Errorf("the driver panicked: %v\n%s", value, debug.Stack())
+				r.err = &driverPanic{fmt.Sprintf("the driver panicked: %v\n%s", value, debug.Stack())}
 			}
 			select {
 			case results <- r:

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +22,12 @@ var errRefused = errors.New("not enough money")
 
 func refuse(ctx context.Context, tx *sql.Tx) error { return errors.Join(errRefused, enter(ctx, tx)) }
 
-// A driver that hangs in a step for a minute does not keep Do, and what is left ends when it returns.
+func conflicts(ctx context.Context, tx *sql.Tx) error {
+	return errors.Join(stateError("40001"), refuse(ctx, tx))
+}
+
+// A driver that hangs in a step for a minute does not keep Do, and what is left ends when it returns. The attempt's time
+// does not end a COMMIT.
 func TestHang(t *testing.T) {
 	const hangs = time.Minute
 	hang := func() { time.Sleep(hangs) }
@@ -39,6 +45,9 @@ func TestHang(t *testing.T) {
 		{"ROLLBACK", &database{undoing: hang}, refuse, 1, false, 0},
 	} {
 		for _, end := range []string{"AttemptTimeout", "deadline", "cancel"} {
+			if test.unknown && end == "AttemptTimeout" {
+				continue
+			}
 			t.Run(test.name+" "+end, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					d := test.database
@@ -121,6 +130,70 @@ func TestSlow(t *testing.T) {
 	})
 }
 
+// A COMMIT may take longer than an attempt, with a driver that ends it with the context of its BEGIN, too. It ends with
+// the caller's context.
+func TestSlowCommit(t *testing.T) {
+	const takes = time.Minute
+	for _, test := range []struct {
+		name     string
+		timeout  time.Duration // of an attempt
+		deadline time.Duration
+		refusals int // of the COMMIT, each of them a conflict
+		took     time.Duration
+		want     error
+	}{
+		{"done", time.Second, time.Hour, 0, takes, nil},
+		{"done, no timeout", -1, time.Hour, 0, takes, nil},
+		{"conflict", time.Second, time.Hour, 2, 3 * takes, nil},
+		{"conflicts", time.Second, time.Hour, 9, 4 * takes, stateError("40001")},
+		{"deadline", time.Second, 2 * time.Second, 0, 2 * time.Second, sqlretry.ErrOutcomeUnknown},
+		{"deadline, no timeout", -1, 2 * time.Second, 0, 2 * time.Second, sqlretry.ErrOutcomeUnknown},
+		{"deadline in the second attempt", time.Second, takes + 2*time.Second, 1, takes + 2*time.Second, sqlretry.ErrOutcomeUnknown},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &database{heeds: true}
+				commits := 0
+				d.during = func() {
+					commits++
+					d.commit = nil
+					d.rollback = commits <= test.refusals
+					if d.rollback {
+						d.commit = stateError("40001")
+					}
+					time.Sleep(takes)
+				}
+				db := open(t, d)
+				ctx, cancel := context.WithTimeout(t.Context(), test.deadline)
+				defer cancel()
+				o := sqlretry.Options{AttemptTimeout: test.timeout, Policy: threeRetries, Slots: backoff.NewSlots(1)}
+
+				begun := time.Now()
+				err := sqlretry.Do(ctx, db, o, enter)
+
+				require.ErrorIs(t, err, test.want)
+				require.Equal(t, test.took, time.Since(begun))
+				require.Equal(t, test.want == sqlretry.ErrOutcomeUnknown, errors.Is(err, context.DeadlineExceeded))
+				require.Zero(t, o.Slots.InUse())
+				time.Sleep(takes)
+				require.Equal(t, err == nil, len(d.committed()) == 1)
+			})
+		})
+	}
+}
+
+// If the time of an attempt ends in a BEGIN, the error says so, and not what the driver says of its own context. Which of
+// them is seen first is chance.
+func TestSlowBegin(t *testing.T) {
+	for range 500 {
+		synctest.Test(t, func(t *testing.T) {
+			db := open(t, &database{heeds: true, beginning: func() { time.Sleep(time.Second) }})
+			err := sqlretry.Do(t.Context(), db, sqlretry.Options{AttemptTimeout: time.Second, MaxRetries: -1}, enter)
+			require.NotErrorIs(t, err, context.Canceled)
+		})
+	}
+}
+
 // An error of f is judged by the context as it was when f returned, and not after a slow ROLLBACK.
 func TestSlowRollback(t *testing.T) {
 	for _, test := range []struct {
@@ -157,11 +230,15 @@ func TestDriverPanic(t *testing.T) {
 		database *database
 		f        func(ctx context.Context, tx *sql.Tx) error
 		unknown  bool
+		rollback bool
 	}{
-		{"BEGIN", &database{beginning: bug}, enter, false},
-		{"COMMIT", &database{during: bug}, enter, true},
-		{"COMMIT, ends", &database{during: runtime.Goexit}, enter, true},
-		{"ROLLBACK", &database{undoing: bug}, refuse, false},
+		{"BEGIN", &database{beginning: bug}, enter, false, false},
+		{"BEGIN, ends", &database{beginning: runtime.Goexit}, enter, false, false},
+		{"COMMIT", &database{during: bug}, enter, true, false},
+		{"COMMIT, ends", &database{during: runtime.Goexit}, enter, true, false},
+		{"ROLLBACK", &database{undoing: bug}, refuse, false, true},
+		{"ROLLBACK, ends", &database{undoing: runtime.Goexit}, refuse, false, true},
+		{"ROLLBACK after a conflict", &database{undoing: bug}, conflicts, false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			calls := 0
@@ -173,12 +250,11 @@ func TestDriverPanic(t *testing.T) {
 			require.Error(t, err)
 			require.LessOrEqual(t, calls, 1)
 			require.Equal(t, test.unknown, errors.Is(err, sqlretry.ErrOutcomeUnknown))
-			switch test.name {
-			case "ROLLBACK":
-				require.ErrorIs(t, err, errRefused)
-			case "COMMIT, ends":
+			require.Equal(t, test.rollback, errors.Is(err, errRefused))
+			require.Equal(t, test.rollback, strings.Contains(err.Error(), "ROLLBACK: the driver "))
+			if strings.HasSuffix(test.name, "ends") {
 				require.Contains(t, err.Error(), "the driver ended its goroutine")
-			default:
+			} else {
 				require.Contains(t, err.Error(), "the driver panicked: driver's bug\ngoroutine ")
 			}
 		})

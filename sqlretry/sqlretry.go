@@ -17,6 +17,10 @@
 // Of every driver it knows [driver.ErrBadConn] and errors of the network. [Options.Retryable] changes what is
 // repeated.
 //
+// [Options] have the fields of a [backoff.Retrier], with the same meaning and the same zero values, but for two: since
+// conflicts want many short waits, a MaxRetries of zero means 20, and a nil Policy waits up to 10 ms at first and up to a
+// second later. Conflicts are an answer of every day, so leave Budget nil.
+//
 // # What is repeated
 //
 //   - A transaction that conflicts with others, at every step, the COMMIT included.
@@ -24,21 +28,37 @@
 //   - A connection that is lost before the COMMIT: what was done on it is undone. Lost means that a statement's
 //     error says so, and that the ROLLBACK fails, too.
 //   - An attempt that takes longer than [Options.AttemptTimeout] before its COMMIT.
+//   - A statement of PostgreSQL that was prepared before its table changed ("cached plan must not change result type").
+//     The next attempt prepares it again, if it is not a [sql.Stmt] that was prepared outside of f.
 //
 // Any other error is returned immediately.
 //
+// # What f must not do
+//
+//   - Commit. MySQL and Oracle commit before and after a statement that changes the schema, such as CREATE, ALTER or
+//     TRUNCATE, and a procedure may do so anywhere. What came before such a statement is not undone, and the next attempt
+//     does it again.
+//   - Swallow the error of a statement. Most databases undo that statement alone, and commit the others. After a deadlock
+//     MySQL has undone all that came before, and each statement that follows commits by itself.
+//   - Make the key that tells a transaction from another one. Each attempt would have its own; make it before [Do].
+//   - Leave rows open when another statement begins. Drivers have one answer at a time on a connection, and their errors
+//     look like those of a lost one. Do returns immediately, with an error that says so, where it can tell. With
+//     go-sql-driver/mysql it mostly cannot, and repeats the transaction until no retries are left.
+//   - Change what is not in the database, such as a slice to which it appends. A rollback does not undo that.
+//
 // # The COMMIT
 //
-// If the connection is lost in a COMMIT, or the context or the time of the attempt ends in it, nobody knows
-// whether the transaction took effect. It is not repeated then, and the error matches [ErrOutcomeUnknown]. To make
-// it safe to repeat it yourself, give each transaction a unique key that the database checks.
+// If the connection is lost in a COMMIT, or the context of [Do] ends in it, nobody knows whether the transaction took
+// effect. It is not repeated then, and the error matches [ErrOutcomeUnknown], which says how to go on. The end of an
+// attempt's time leaves a COMMIT alone: to give it up would only make its outcome unknown. So give Do a context with a
+// deadline. Without one, a COMMIT that gets no answer lasts until the connection fails.
 //
 // # Drivers that hang
 //
 // The methods Commit and Rollback of database/sql have no context, and some drivers wait for the network in them, and
-// in a BEGIN, for as long as it takes. [Do] does not: it goes on when its context or the time of the attempt ends,
-// and leaves the call to a goroutine that ends when the driver returns. Until then the connection is not used again,
-// and counts for [sql.DB.SetMaxOpenConns]. A slot of [Options.Slots] is free.
+// in a BEGIN, for as long as it takes. [Do] does not: it goes on when its context ends, or the time of the attempt
+// in a BEGIN or a ROLLBACK, and leaves the call to a goroutine that ends when the driver returns. Until then the
+// connection is not used again, and counts for [sql.DB.SetMaxOpenConns]. A slot of [Options.Slots] is free.
 //
 // A statement in f ends when its driver heeds the context that f received. lib/pq may not: if the network swallows
 // its packets, a statement and Do last until the connection fails.
@@ -67,10 +87,12 @@ type Options struct {
 	// Tx are the options that each transaction begins with. Nil means the driver's default.
 	Tx *sql.TxOptions
 
-	// AttemptTimeout limits each attempt, from BEGIN to COMMIT. Zero means 30 s, a negative value no limit.
+	// AttemptTimeout limits each attempt, from its BEGIN until its COMMIT begins. Zero means 30 s, a negative value no
+	// limit. A COMMIT ends with the context of Do.
 	AttemptTimeout time.Duration
 
-	// Slots limits the calls of Do in progress, and so the connections that they use. Nil means no limit.
+	// Slots limits the calls of Do in progress, and so the connections that they use. Nil means no limit but that of the
+	// pool, [sql.DB.SetMaxOpenConns].
 	Slots *backoff.Slots
 
 	// MaxRetries limits the retries of a call, whatever Policy is. Zero means 20, a negative value none.
@@ -86,10 +108,13 @@ type Options struct {
 
 	// Retryable reports whether to repeat a transaction after err. Nil means the rules of the package comment. A
 	// Retryable of yours can call the function [Retryable] for them. It is not called if the attempt took too long
-	// before its COMMIT, which is repeated, nor if the COMMIT's connection or time ended, which is not.
+	// before its COMMIT, which is repeated, nor if the connection or the context of Do ended in the COMMIT, nor if the
+	// driver panicked in a ROLLBACK, which are not.
 	Retryable func(err error) bool
 
-	// Budget pays for the retries. Nil means no budget.
+	// Budget pays for the retries. Nil means no budget, and that is right where transactions conflict: a budget takes
+	// failures for trouble, and ends most calls with [backoff.ErrBudgetExhausted] where conflicts are an answer of every
+	// day.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which
@@ -103,20 +128,20 @@ type Options struct {
 
 // Do calls f with a transaction on db and commits the transaction. If f returns an error or panics, the
 // transaction is rolled back. If an error of BEGIN, of f or of COMMIT asks for it, Do repeats the whole
-// transaction, f included; see the package comment. When Do gives up, it returns the errors of
-// [backoff.Retrier.Do]. If nobody knows whether the transaction took effect, the error matches [ErrOutcomeUnknown];
-// with any other error it did not.
+// transaction, f included; see the package comment, which also says what f must not do. When Do gives up, it returns
+// the errors of [backoff.Retrier.Do]. If nobody knows whether the transaction took effect, the error matches
+// [ErrOutcomeUnknown]; with any other error it did not.
 //
 // The context that f receives ends with ctx, after AttemptTimeout, and when the attempt ends. Pass it to the
 // statements. An error of f is judged by that context as it was when f returned.
 //
 // f must return the errors of its statements, wrapped or not, and leave Commit and Rollback to Do. It must use tx
 // alone: what it does on db is no part of the transaction, and can wait for it forever. It must be fit to run
-// more than once: a rollback undoes what it did to the database, and nothing else. To give up, it returns a
-// [backoff.Permanent].
+// more than once. To give up, it returns a [backoff.Permanent].
 //
 // A panic of f goes on when the transaction is rolled back. A panic of the driver in BEGIN, COMMIT or ROLLBACK is
-// returned as an error. A nil ctx, db or f panics. Do is safe for concurrent use.
+// returned as an error, and joined to that of f; the attempt is not repeated then, since the pool has lost its
+// connection. A nil ctx, db or f panics. Do is safe for concurrent use.
 func Do(ctx context.Context, db *sql.DB, o Options, f func(ctx context.Context, tx *sql.Tx) error) error {
 	switch {
 	case db == nil:

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -36,6 +37,34 @@ func Example() {
 	fmt.Println(left, err)
 }
 
+// Place an order once, also where nobody knows whether a COMMIT took effect. The id was made before, by whoever orders,
+// and is the primary key of the table. So the same order can be placed again, and a duplicate key means that it is there.
+func ExampleErrOutcomeUnknown() {
+	var db *sql.DB // as sql.Open returns it for PostgreSQL
+	ctx := context.Background()
+	id := "2026-11-25/17"
+
+	errPlaced := errors.New("the order is placed")
+	place := func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO orders (id, item) VALUES ($1, 'tea')", id)
+		var state interface{ SQLState() string }
+		if errors.As(err, &state) && state.SQLState() == "23505" {
+			return errPlaced
+		}
+		return err
+	}
+
+	orders := backoff.Retrier{
+		AttemptTimeout: 10 * time.Second, // also of a COMMIT
+		Retryable:      func(err error) bool { return errors.Is(err, sqlretry.ErrOutcomeUnknown) },
+	}
+	err := orders.Do(ctx, func(ctx context.Context) error { return sqlretry.Do(ctx, db, sqlretry.Options{}, place) })
+	if errors.Is(err, errPlaced) {
+		err = nil
+	}
+	fmt.Println(err)
+}
+
 // A database remembers the statements of the transactions that were committed.
 type database struct {
 	mu      sync.Mutex
@@ -51,6 +80,7 @@ type database struct {
 	begin, commit, undo error
 
 	rollback bool // instead of the COMMIT
+	heeds    bool // BEGIN and COMMIT end with the context that the transaction begins with
 }
 
 func (d *database) Driver() driver.Driver                        { return nil }
@@ -84,6 +114,7 @@ func open(t *testing.T, d driver.Connector) *sql.DB {
 type conn struct {
 	*database
 	pending []string
+	ctx     context.Context // of the transaction
 }
 
 func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("not needed") }
@@ -97,11 +128,15 @@ func (c *conn) step(happens func()) {
 	}
 }
 
-func (c *conn) BeginTx(_ context.Context, options driver.TxOptions) (driver.Tx, error) {
+func (c *conn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
 	c.step(c.beginning)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.options = options
+	c.ctx = ctx
+	if c.heeds && ctx.Err() != nil {
+		return nil, fmt.Errorf("BEGIN: %w", ctx.Err())
+	}
 	if c.begin != nil {
 		return nil, c.begin
 	}
@@ -127,6 +162,9 @@ func (c *conn) Commit() error {
 	c.step(c.during)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.heeds && c.ctx.Err() != nil {
+		return c.ctx.Err()
+	}
 	if !c.rollback {
 		c.done = append(c.done, c.pending...)
 	}
@@ -256,21 +294,22 @@ func TestErrors(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		err      error // of the first attempts
+		undo     error
 		failures int
 		want     error
 		calls    int
 	}{
-		{"deadlock", stateError("40P01"), 9, stateError("40P01"), 4},
-		{"deadlock, twice", stateError("40P01"), 2, nil, 3},
-		{"named", errNamed, 9, errNamed, 4},
-		{"other", errRule, 9, errRule, 1},
-		{"unique violation", stateError("23505"), 9, stateError("23505"), 1},
-		{"CR000, of old CockroachDB alone", stateError("CR000"), 9, stateError("CR000"), 1}, // cockroach-go repeats it
-		{"permanent", backoff.Permanent(stateError("40001")), 9, stateError("40001"), 1},
-		{"connection lost", driver.ErrBadConn, 2, nil, 3},
+		{"deadlock", stateError("40P01"), nil, 9, stateError("40P01"), 4},
+		{"deadlock, twice", stateError("40P01"), nil, 2, nil, 3},
+		{"named", errNamed, nil, 9, errNamed, 4},
+		{"other", errRule, nil, 9, errRule, 1},
+		{"unique violation", stateError("23505"), nil, 9, stateError("23505"), 1},
+		{"CR000, of old CockroachDB alone", stateError("CR000"), nil, 9, stateError("CR000"), 1}, // cockroach-go repeats it
+		{"permanent", backoff.Permanent(stateError("40001")), nil, 9, stateError("40001"), 1},
+		{"connection lost", driver.ErrBadConn, driver.ErrBadConn, 2, nil, 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := new(database)
+			d := &database{undo: test.undo}
 			var calls, retries int
 			err := sqlretry.Do(context.Background(), open(t, d), sqlretry.Options{
 				Tx:     &sql.TxOptions{Isolation: sql.LevelSerializable},
@@ -328,6 +367,15 @@ func TestContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, stateError("40001"))
 	require.Equal(t, 1, calls)
+
+	ctx, cancel = context.WithCancel(context.Background())
+	errRule := errors.New("a rule of the business")
+	err = sqlretry.Do(ctx, db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
+		cancel()
+		return fmt.Errorf("%w: %w", errRule, ctx.Err())
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, errRule)
 
 	ctx, cancel = context.WithCancel(context.Background())
 	err = sqlretry.Do(ctx, db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
@@ -417,6 +465,7 @@ func TestRollbackTells(t *testing.T) {
 		{"in use", driver.ErrBadConn, nil, 1},
 		{"in use, rows too", driver.ErrBadConn, errors.New("failed to deallocate: conn busy"), 1},
 		{"end of another file", io.ErrUnexpectedEOF, nil, 1},
+		{"end of another file, rows too", io.ErrUnexpectedEOF, errors.New("failed to deallocate: conn busy"), 1},
 		{"another service", dial, nil, 1},
 		{"not enough money, and lost", errors.New("not enough money"), closed, 1},
 		{"not enough money, and lost, MySQL", errors.New("not enough money"), errors.New("invalid connection"), 1},
@@ -445,4 +494,51 @@ func TestRollbackTells(t *testing.T) {
 		})
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.Equal(t, 1, calls)
+}
+
+// Rows that are left open when another statement begins are a mistake of f. What the drivers say of it is returned
+// immediately, also by a Retryable that asks the function Retryable, and the error says what it means.
+func TestRowsOpen(t *testing.T) {
+	gone := errors.New("the connection is gone")
+	for _, test := range []struct {
+		name      string
+		err, undo error
+		says      string
+		calls     int
+	}{
+		{"pgx", driver.ErrBadConn, nil, "the connection is there; rows of an earlier query may be open: ", 1},
+		{"pgx, rows still open", driver.ErrBadConn, errors.New("rollback: conn busy"), "the connection is there; rows of an earlier query may be open: ", 1},
+		{"pgx, Prepare", busyError{}, nil, "rows of an earlier query are open: ", 1},
+		{"lib/pq", errors.New("pq: there is already a query being processed on this connection"), nil, "rows of an earlier query are open: ", 1},
+		{"lib/pq, simple", errors.New("pq: unexpected DataRow in simple query execution"), driver.ErrBadConn, "rows of an earlier query are open: ", 1},
+		{"lib/pq, extended", errors.New(`pq: unexpected Parse response "(D) DataRow"`), driver.ErrBadConn, "rows of an earlier query are open: ", 1},
+		{"mysql", errors.New("busy buffer"), errInvalidConn, "rows of an earlier query are open: ", 1},
+		{"mysql, its rows", errors.New("commands out of sync. You can't run this command now"), errInvalidConn, "rows of an earlier query are open: ", 1},
+		{"mysql, both", errors.Join(driver.ErrBadConn, errors.New("commands out of sync. Did you run multiple statements at once?")), errInvalidConn, "rows of an earlier query are open: ", 1},
+		{"wrapped", fmt.Errorf("insert: %w", errors.New("busy buffer")), errInvalidConn, "rows of an earlier query are open: ", 1},
+
+		// go-sql-driver/mysql closes the connection first, if the statements have a context.
+		{"mysql, or lost", driver.ErrBadConn, errInvalidConn, "connection lost, or rows of an earlier query are open: ", 4},
+		{"another lost connection", driver.ErrBadConn, gone, "", 4},
+		{"a conflict too", fmt.Errorf("%w (%w)", stateError("40001"), errors.New("busy buffer")), nil, "", 4},
+		{"another's text", errors.New("the line is busy buffer"), errInvalidConn, "", 1},
+		{"another's text, pgx", errors.New("telephone: conn busy"), nil, "", 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, retryable := range []func(error) bool{nil, sqlretry.Retryable} {
+				calls := 0
+				err := sqlretry.Do(context.Background(), open(t, &database{undo: test.undo}), sqlretry.Options{
+					Policy:    threeRetries,
+					Retryable: retryable,
+				}, func(context.Context, *sql.Tx) error {
+					calls++
+					return test.err
+				})
+				require.Error(t, err)
+				require.Contains(t, err.Error(), test.says+test.err.Error())
+				require.Equal(t, test.says != "", strings.Contains(err.Error(), "rows of an earlier query"))
+				require.Equal(t, test.calls, calls)
+			}
+		})
+	}
 }

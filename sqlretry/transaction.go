@@ -3,7 +3,9 @@ package sqlretry
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"fmt"
 
 	"example.com/backoff"
 )
@@ -19,33 +21,33 @@ type transaction struct {
 
 // attempt runs the transaction once. Its error is marked as permanent unless the transaction is to be repeated.
 func (t *transaction) attempt(ctx context.Context) error {
-	tx, err := t.begin(ctx)
+	// database/sql and some drivers end a transaction, its COMMIT included, with the context that it began with. So this
+	// one ends with the attempt's time only until the COMMIT, and then with the caller's context.
+	whole, cancel := context.WithCancel(t.ctx)
+	defer cancel()
+	detach := context.AfterFunc(ctx, cancel)
+
+	tx, err := t.begin(ctx, whole)
 	if err != nil {
 		return t.afterBegin(ctx, err)
 	}
 
 	err = t.statements(ctx, tx)
-	late := ctx.Err() // now, since the ROLLBACK may be slow
-	switch {
-	case late != nil:
-		rollback(ctx, tx)
-		return tooLong(err, late)
-	case err != nil:
-		return t.afterStatements(err, rollback(ctx, tx))
+	var late error
+	if !detach() {
+		late = ctx.Err() // now, since the ROLLBACK may be slow
 	}
-
-	answered, err := inTime(ctx, tx.Commit)
-	if err != nil {
-		return t.afterCommit(answered, err)
+	if err == nil && late == nil {
+		return t.commit(tx)
 	}
-	return nil
+	return t.undo(ctx, tx, err, late)
 }
 
-// begin begins the transaction. database/sql rolls back one that begins after ctx has ended.
-func (t *transaction) begin(ctx context.Context) (*sql.Tx, error) {
+// begin begins the transaction, which ends with the context whole. database/sql rolls back one that begins later.
+func (t *transaction) begin(ctx, whole context.Context) (*sql.Tx, error) {
 	var tx *sql.Tx
 	_, err := inTime(ctx, func() (err error) {
-		tx, err = t.db.BeginTx(ctx, t.options.Tx)
+		tx, err = t.db.BeginTx(whole, t.options.Tx)
 		return err
 	})
 	if err != nil {
@@ -68,6 +70,28 @@ func (t *transaction) statements(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
+// commit commits tx. The end of the attempt's time does not end the COMMIT: it would not be repeated, and nobody would
+// know whether it took effect.
+func (t *transaction) commit(tx *sql.Tx) error {
+	answered, err := inTime(t.ctx, tx.Commit)
+	if err != nil {
+		return t.afterCommit(answered, err)
+	}
+	return nil
+}
+
+// undo rolls tx back after f has returned err, or its context has ended with late, or both.
+func (t *transaction) undo(ctx context.Context, tx *sql.Tx, err, late error) error {
+	rollbackErr := rollback(ctx, tx)
+	switch {
+	case errors.As(rollbackErr, new(*driverPanic)):
+		return afterPanic(tooLong(err, late), rollbackErr)
+	case late != nil:
+		return tooLong(err, late)
+	}
+	return t.afterStatements(err, rollbackErr)
+}
+
 // rollback rolls tx back, and returns the error of the ROLLBACK.
 func rollback(ctx context.Context, tx *sql.Tx) error {
 	_, err := inTime(ctx, tx.Rollback)
@@ -75,18 +99,23 @@ func rollback(ctx context.Context, tx *sql.Tx) error {
 }
 
 // tooLong returns the error of an attempt whose context ended before its COMMIT. It is not marked: the loop repeats
-// the attempt, unless the caller's context has ended as well, or f has marked its error.
+// the attempt, unless the caller's context has ended as well, or f has marked its error. Since the transaction's own
+// context is cancelled when the attempt's time is over, an error may say so in place of late.
 func tooLong(err, late error) error {
-	if err != nil {
-		return err
+	switch {
+	case err == nil, err == context.Canceled:
+		return late
+	case errors.Is(err, context.Canceled) && !errors.Is(err, late) && !permanent(err):
+		return fmt.Errorf("%w: %v", late, err)
 	}
-	return late
+	return err
 }
 
 // afterBegin decides what follows a BEGIN that failed with err, which is the database's or the driver's.
 func (t *transaction) afterBegin(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return tooLong(err, nil)
+	late := ctx.Err()
+	if late != nil {
+		return tooLong(err, late)
 	}
 
 	says := classify(err, t.spanner)
@@ -94,23 +123,34 @@ func (t *transaction) afterBegin(ctx context.Context, err error) error {
 		err = &stepError{"BEGIN", err, lost}
 		says = lost
 	}
-	return t.decide(err, says >= lost)
+	return t.decide(err, says.repeats())
+}
+
+// afterPanic returns err and the driver's panic in the ROLLBACK after it. The attempt is not repeated: its connection is
+// lost to the pool, and the next one would be too.
+func afterPanic(err, rollback error) error {
+	return backoff.Permanent(errors.Join(err, fmt.Errorf("ROLLBACK: %w", rollback)))
 }
 
 // afterStatements decides what follows an error of f, and of the ROLLBACK after it.
 func (t *transaction) afterStatements(err, rollback error) error {
 	says := classify(err, t.spanner)
-	if says == conflict {
-		return t.decide(err, true)
-	}
-
+	badConn := errors.Is(err, driver.ErrBadConn)
 	switch {
-	case rollback == nil, inUse(rollback), errors.Is(rollback, sql.ErrTxDone):
-		// The connection is there, or f has ended the transaction itself.
+	case says == conflict:
+		return t.decide(err, true)
+	case says == busy:
+		return t.decide(&stepError{"rows of an earlier query are open", err, busy}, false)
+	case errors.Is(rollback, sql.ErrTxDone): // f has ended the transaction itself
 		return t.decide(err, false)
+	case (rollback == nil || connBusy(rollback)) && badConn: // pgx
+		return t.decide(&stepError{"the connection is there; rows of an earlier query may be open", err, busy}, false)
+	case rollback == nil, connBusy(rollback):
+		return t.decide(err, false)
+	case badConn && hasText(rollback, invalidConn): // go-sql-driver/mysql says the same of both
+		return t.decide(&stepError{"connection lost, or rows of an earlier query are open", err, lost}, true)
 	case says != lost && endOfConnection(err, rollback):
-		err = &stepError{"connection lost", err, lost}
-		says = lost
+		return t.decide(&stepError{"connection lost", err, lost}, true)
 	}
 	return t.decide(err, says == lost)
 }
@@ -127,7 +167,7 @@ func (t *transaction) afterCommit(answered bool, err error) error {
 		return t.decide(&stepError{"COMMIT", err, conflict}, true)
 	case answered && says == failed:
 		return t.decide(&stepError{"COMMIT", err, failed}, false)
-	case answered && says == unrecognised && !broken(err) && !errors.Is(err, sql.ErrTxDone):
+	case answered && (says == unrecognised || says == busy) && !broken(err) && !errors.Is(err, sql.ErrTxDone):
 		return t.decide(outcomeUnknown(err), false)
 	case t.ctx.Err() != nil:
 		return outcomeUnknown(err) // the loop adds why the context ended
@@ -138,7 +178,7 @@ func (t *transaction) afterCommit(answered bool, err error) error {
 // decide marks err as permanent unless the transaction is to be repeated: by the rule, or by the user's Retryable,
 // which is asked in its place.
 func (t *transaction) decide(err error, rule bool) error {
-	if errors.As(err, new(*backoff.PermanentError)) {
+	if permanent(err) {
 		return err
 	}
 
@@ -151,3 +191,6 @@ func (t *transaction) decide(err error, rule bool) error {
 	}
 	return backoff.Permanent(err)
 }
+
+// permanent reports whether err is marked as permanent.
+func permanent(err error) bool { return errors.As(err, new(*backoff.PermanentError)) }
