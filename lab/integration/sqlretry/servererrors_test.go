@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff/lab/integration/sqlretry/cases"
@@ -24,8 +26,10 @@ func testErrors(t *testing.T, s server) {
 	t.Run("conflicts", func(t *testing.T) {
 		if s.database == "MariaDB" {
 			s.mariaDBConflicts(t, admin)
+			s.mariaDBCommits(t, admin)
 		} else {
 			s.postgresConflicts(t)
+			s.stalePlan(t, admin)
 		}
 	})
 	t.Run("refusals", func(t *testing.T) { s.refusals(t, admin) })
@@ -151,6 +155,65 @@ func (s server) mariaDBConflicts(t *testing.T, admin *sql.DB) {
 	}.Run(t, s.driver, db)
 }
 
+// mariaDBCommits has f do what the package comment forbids, and shows what is left of its transaction.
+func (s server) mariaDBCommits(t *testing.T, admin *sql.DB) {
+	db := s.open(t)
+	rows := func() (n int) {
+		require.NoError(t, admin.QueryRow("SELECT count(*) FROM half").Scan(&n))
+		cases.Execute(t, admin, "DELETE FROM half")
+		return n
+	}
+	conflict := &mysql.MySQLError{Number: 1213}
+	cases.Execute(t, admin, "DROP TABLE IF EXISTS half, other", "CREATE TABLE half (id INT)")
+
+	cases.ErrorCase{
+		Name: "a statement that commits, then a conflict",
+		F: func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			err := cases.Run(ctx, tx, "INSERT INTO half VALUES (1)", "CREATE TABLE IF NOT EXISTS other (id INT)")
+			if err == nil && attempt == 1 {
+				err = conflict
+			}
+			return err
+		},
+		Attempts: 2,
+	}.Run(t, s.driver, db)
+	require.Equal(t, 2, rows(), "the row of the first attempt is not undone")
+
+	err := sqlretry.Do(t.Context(), db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
+		require.Error(t, cases.Run(ctx, tx, "INSERT INTO pair VALUES (1, 1)")) // a duplicate key
+		return cases.Run(ctx, tx, "INSERT INTO half VALUES (1)")
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1, rows(), "a swallowed error: the other statement is committed")
+
+	err = sqlretry.Do(t.Context(), db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
+		require.NoError(t, cases.Run(ctx, tx, "INSERT INTO half VALUES (1)"))
+		require.ErrorContains(t, s.deadlock(ctx, t, admin, tx), "1213")
+		require.NoError(t, cases.Run(ctx, tx, "INSERT INTO half VALUES (2)"))
+		return errRefused
+	})
+	require.ErrorIs(t, err, errRefused)
+	require.Equal(t, 1, rows(), "a swallowed deadlock: what follows commits by itself")
+}
+
+// deadlock has tx lose a deadlock with a transaction that has changed more, and returns what the database says to tx.
+func (s server) deadlock(ctx context.Context, t *testing.T, admin *sql.DB, tx *sql.Tx) error {
+	winner, err := admin.BeginTx(ctx, nil)
+	require.NoError(t, err)
+	defer winner.Rollback()
+	for id := range 20 {
+		require.NoError(t, cases.Run(ctx, winner, fmt.Sprintf("INSERT INTO half VALUES (%d)", 100+id)))
+	}
+	require.NoError(t, cases.Run(ctx, winner, cases.Set(2, 1)))
+	require.NoError(t, cases.Run(ctx, tx, cases.Set(1, 1)))
+
+	waited := make(chan error, 1)
+	go func() { waited <- cases.Run(ctx, winner, cases.Set(1, 1)) }()
+	err = cases.Run(ctx, tx, cases.Set(2, 1))
+	require.NoError(t, <-waited)
+	return err
+}
+
 // refusals are answers that stay the same.
 func (s server) refusals(t *testing.T, admin *sql.DB) {
 	db := s.open(t)
@@ -253,23 +316,77 @@ func (s server) connectionsLost(t *testing.T, admin *sql.DB) {
 		Fails:    true,
 	}.Run(t, s.driver, db)
 
-	// MySQL's driver reports it as a lost connection, so it is repeated until no retries are left.
+	s.rowsOpen(t, db)
+}
+
+// rowsOpen leaves rows open when another statement begins.
+func (s server) rowsOpen(t *testing.T, db *sql.DB) {
+	leave := func(ctx context.Context, tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, "SELECT a.n FROM pair a, pair b, pair c, pair d")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		rows.Next()
+		return cases.Run(ctx, tx, cases.Set(1, 14))
+	}
+
+	// If a statement has a context that can end, MySQL's driver reports it as a lost connection. So it is repeated until no
+	// retries are left.
 	attempts := 1
 	if s.database == "MariaDB" {
 		attempts = 101
 	}
+	says := func(err error) bool { return strings.Contains(err.Error(), "rows of an earlier query") }
 	cases.ErrorCase{
-		Name: "rows left open",
-		F: func(ctx context.Context, tx *sql.Tx, _ int) error {
-			rows, err := tx.QueryContext(ctx, "SELECT a.n FROM pair a, pair b, pair c, pair d")
-			if err != nil {
-				return err
-			}
-			defer rows.Close()
-			rows.Next()
-			return cases.Run(ctx, tx, cases.Set(1, 14))
-		},
+		Name:     "rows left open",
+		F:        func(ctx context.Context, tx *sql.Tx, _ int) error { return leave(ctx, tx) },
+		Says:     says,
 		Attempts: attempts,
+		Fails:    true,
+	}.Run(t, s.driver, db)
+	cases.ErrorCase{
+		Name:     "rows left open, no context",
+		F:        func(_ context.Context, tx *sql.Tx, _ int) error { return leave(context.Background(), tx) },
+		Says:     says,
+		Attempts: 1,
+		Fails:    true,
+	}.Run(t, s.driver, db)
+}
+
+// stalePlan changes a table after a connection has prepared a query of it.
+func (s server) stalePlan(t *testing.T, admin *sql.DB) {
+	cases.Execute(t, admin, "DROP TABLE IF EXISTS plan", "CREATE TABLE plan (n INT)", "INSERT INTO plan VALUES (1)")
+	db := s.open(t)
+	db.SetMaxOpenConns(1)
+	prepared, err := db.Prepare("SELECT * FROM plan WHERE n > $1")
+	require.NoError(t, err)
+	defer prepared.Close()
+	read := func(rows *sql.Rows, err error) error {
+		if err != nil {
+			return err
+		}
+		rows.Next()
+		return errors.Join(rows.Err(), rows.Close())
+	}
+	const cached = "SELECT * FROM plan WHERE n >= $1"
+	require.NoError(t, read(db.Query(cached, 0)))
+	require.NoError(t, read(prepared.Query(0)))
+	cases.Execute(t, admin, "ALTER TABLE plan ADD COLUMN more INT")
+
+	if s.driver == "jackc/pgx" { // which keeps the statements of a connection
+		cases.ErrorCase{
+			Name:     "stale plan",
+			F:        func(ctx context.Context, tx *sql.Tx, _ int) error { return read(tx.QueryContext(ctx, cached, 0)) },
+			Attempts: 2,
+		}.Run(t, s.driver, db)
+	}
+	cases.ErrorCase{
+		Name: "stale plan, prepared outside of f",
+		F: func(ctx context.Context, tx *sql.Tx, _ int) error {
+			return read(tx.StmtContext(ctx, prepared).QueryContext(ctx, 0))
+		},
+		Attempts: 101,
 		Fails:    true,
 	}.Run(t, s.driver, db)
 }

@@ -144,6 +144,9 @@ type server struct {
 	via             func(t *testing.T, address string) *sql.DB
 	network, target string
 
+	insert    string               // inserts an order with an id and an item
+	duplicate func(err error) bool // reports whether that id is there
+
 	heeds bool   // the driver's statements heed their context
 	begin string // what a driver sends to begin a transaction
 	me    string // returns the number of a connection
@@ -170,6 +173,8 @@ func TestServers(t *testing.T) {
 func (s server) test(t *testing.T) {
 	t.Run("errors", func(t *testing.T) { testErrors(t, s) })
 	t.Run("swallow", func(t *testing.T) { testSwallows(t, s) })
+	t.Run("slow COMMIT", func(t *testing.T) { testSlowCommit(t, s) })
+	t.Run("orders", func(t *testing.T) { testOrders(t, s) })
 	t.Run("transfers", func(t *testing.T) { cases.Transfers(t, s.open, nil) })
 	t.Run("transfers, connections killed", func(t *testing.T) { cases.Transfers(t, s.open, s.killer(t)) })
 }
@@ -179,9 +184,14 @@ func postgres(config *pgx.ConnConfig) server {
 		database: "PostgreSQL",
 		network:  "unix",
 		target:   filepath.Join(config.Host, fmt.Sprintf(".s.PGSQL.%d", config.Port)),
-		me:       "SELECT pg_backend_pid()",
-		kill:     "SELECT pg_terminate_backend(%d, 60000)",
-		all:      "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'",
+		insert:   "INSERT INTO orders (id, item) VALUES ($1, $2)",
+		duplicate: func(err error) bool {
+			var e interface{ SQLState() string }
+			return errors.As(err, &e) && e.SQLState() == "23505"
+		},
+		me:   "SELECT pg_backend_pid()",
+		kill: "SELECT pg_terminate_backend(%d, 60000)",
+		all:  "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'",
 	}
 }
 
@@ -229,13 +239,18 @@ func mysqlServer(m *mariaDB) server {
 		driver:   "go-sql-driver/mysql",
 		network:  "unix",
 		target:   m.socket(),
-		heeds:    true,
-		begin:    "start transaction",
-		me:       "SELECT connection_id()",
-		kill:     "KILL %d",
-		all:      "SELECT id FROM information_schema.processlist WHERE user = 'root'",
-		open:     func(t *testing.T) *sql.DB { return m.open(t, "unix", m.socket(), "test") },
-		via:      func(t *testing.T, address string) *sql.DB { return m.open(t, "tcp", address, "test") },
+		insert:   "INSERT INTO orders (id, item) VALUES (?, ?)",
+		duplicate: func(err error) bool {
+			var e *mysql.MySQLError
+			return errors.As(err, &e) && e.Number == 1062
+		},
+		heeds: true,
+		begin: "start transaction",
+		me:    "SELECT connection_id()",
+		kill:  "KILL %d",
+		all:   "SELECT id FROM information_schema.processlist WHERE user = 'root'",
+		open:  func(t *testing.T) *sql.DB { return m.open(t, "unix", m.socket(), "test") },
+		via:   func(t *testing.T, address string) *sql.DB { return m.open(t, "tcp", address, "test") },
 	}
 }
 
