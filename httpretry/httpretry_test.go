@@ -179,8 +179,14 @@ func TestErrors(t *testing.T) {
 		{text("Proxy Authentication Required"), 1},
 		{text("Service Unavailable"), 4},
 		{text(`oauth2: "invalid_grant" "Token has been expired or revoked."`), 1},
-		{text("oauth2: cannot fetch token: 400 Bad Request\nResponse: {\"error\": \"invalid_grant\"}"), 1},
+		{text(`oauth2: "access_denied"`), 1},
+		{text("oauth2: cannot fetch token: 400 Bad Request\nResponse: {\n\"error\" : \"invalid_grant\"}"), 1},
+		{text("oauth2: token expired and refresh token is not set"), 1},
+		{text(`oauth2: "server_error" "invalid_grant"`), 4},
+		{text(`oauth2: "temporarily_unavailable"`), 4},
+		{text(`oauth2: "slow_down"`), 4}, // no code of RFC 6749
 		{text("oauth2: cannot fetch token: 503 Service Unavailable\nResponse: busy"), 4},
+		{text("oauth2: cannot fetch token: 503 Service Unavailable\nResponse: {\"error\":\"server_error\"}"), 4},
 		{text(`malformed HTTP response "invalid_grant"`), 4},
 		{text(`malformed HTTP response "net/http: invalid header"`), 4},
 	} {
@@ -189,27 +195,6 @@ func TestErrors(t *testing.T) {
 		require.ErrorIs(t, err, test.err)
 		require.Equal(t, test.want, *calls, test.err)
 		require.Equal(t, test.want == 4, errors.Is(err, backoff.ErrRetriesExhausted), test.err)
-	}
-}
-
-// What net/http and TLS refuse is refused once. The types and texts are theirs.
-func TestRefusals(t *testing.T) {
-	discard := log.New(io.Discard, "", 0)
-	mutual := httptest.NewUnstartedServer(http.NotFoundHandler())
-	mutual.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
-	mutual.Config.ErrorLog = discard
-	mutual.StartTLS()
-	defer mutual.Close()
-	stranger := &http.Client{Transport: new(http.Transport)}
-
-	for want, client := range map[string]*http.Client{
-		"failed to verify certificate": stranger,
-		"certificate required":         mutual.Client(),
-	} {
-		transport, attempts := named(client.Transport.RoundTrip, want)
-		_, err := transport.RoundTrip(newRequest(t, "GET", mutual.URL, ""))
-		require.Contains(t, fmt.Sprint(err), want)
-		require.Equal(t, 1, attempts.named)
 	}
 }
 
@@ -316,13 +301,21 @@ func TestNotSent(t *testing.T) {
 	require.NoError(t, listener.Close())
 	closed := "http://" + listener.Addr().String()
 	via := func(proxy string) baseFunc {
-		return (&http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(proxy) }}).RoundTrip
+		return (&http.Transport{Proxy: through(proxy)}).RoundTrip
 	}
 	answers := func(status int) string {
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		t.Cleanup(proxy.Close)
 		return proxy.URL
 	}
+	hangsUp := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+			conn.Close()
+		}
+	}))
+	defer hangsUp.Close()
 	fails := func(err error) baseFunc {
 		return func(*http.Request) (*http.Response, error) { return nil, err }
 	}
@@ -338,7 +331,8 @@ func TestNotSent(t *testing.T) {
 		{"proxy", via(closed), "http://example.com", 4},
 		{"proxy, TLS", via(closed), "https://example.com", 4},
 		{"proxy does not connect", via(answers(503)), "https://example.com", 4},
-		{"proxy connects, and no server speaks TLS", via(answers(200)), "https://example.com", 4},
+		{"proxy connects, and the server hangs up", via(hangsUp.URL), "https://example.com", 4},
+		{"proxy connects, and the server speaks plain HTTP", via(answers(200)), "https://example.com", 1},
 		{"proxy refuses the client", via(answers(403)), "https://example.com", 1},
 		{"proxy wants a password", via(answers(407)), "https://example.com", 1},
 		{"by the text alone", fails(errors.New("Service Unavailable")), "https://example.com", 1},

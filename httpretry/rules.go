@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -73,7 +74,17 @@ func permanent(err error) bool {
 	case errors.As(err, new(*net.AddrError)): // an invalid port
 		return true
 	}
-	return errors.Is(err, http.ErrSchemeMismatch) || refused(err)
+	return plainHTTP(err) || refused(err)
+}
+
+// plainHTTP reports whether the other side has answered a TLS handshake in plain HTTP. Of the two errors that say so,
+// a Transport returns the first. An http.Client makes the second of it.
+func plainHTTP(err error) bool {
+	var record tls.RecordHeaderError
+	if errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/" {
+		return true
+	}
+	return errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // refused reports whether err says that a proxy or an OAuth server refuses to serve the client. These errors have
@@ -81,15 +92,24 @@ func permanent(err error) bool {
 func refused(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		text := err.Error()
-		switch {
-		case text == http.StatusText(http.StatusForbidden), text == http.StatusText(http.StatusProxyAuthRequired):
+		switch text {
+		case http.StatusText(http.StatusForbidden), http.StatusText(http.StatusProxyAuthRequired):
 			return true
-		case strings.HasPrefix(text, "oauth2: ") && strings.Contains(text, "invalid_grant"):
+		}
+		if noToken.MatchString(text) {
 			return true
 		}
 	}
 	return false
 }
+
+// noToken matches the errors of golang.org/x/oauth2 after which no token will come: those with a code of RFC 6749,
+// but for server_error and temporarily_unavailable, and that of a token that cannot be renewed. If the package has not
+// understood the server's answer, the code is in the JSON that follows.
+var noToken = regexp.MustCompile(`^oauth2: (?:"|cannot fetch token: (?s:.*)"error"\s*:\s*")(?:` +
+	`invalid_request|invalid_client|invalid_grant|invalid_scope|unauthorized_client|access_denied|` +
+	`unsupported_grant_type|unsupported_response_type)"` +
+	`|^oauth2: token expired and refresh token is not set$`)
 
 // alert returns the TLS alert with which the other side has ended a handshake, or nil. If that side is a proxy, its
 // OpError is within another one, with Op "proxyconnect".

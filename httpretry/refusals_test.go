@@ -1,0 +1,191 @@
+package httpretry_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
+)
+
+// A refusal is a way in which a server, a proxy or a resolver does not serve a client.
+type refusal struct {
+	name   string
+	server func(*httptest.Server)                           // sets it up; nil for plain HTTP
+	client func(t *testing.T, c *http.Transport, at string) // sets it up, for a server at this address; nil for nothing to do
+	url    *url.URL                                         // nil for https and the server's address
+	want   string                                           // in the error
+	again  bool                                             // another attempt may help
+}
+
+var refusals = []refusal{
+	{name: "certificate of an unknown authority", server: startTLS, client: func(_ *testing.T, c *http.Transport, _ string) {
+		c.TLSClientConfig.RootCAs = nil
+	}, want: "certificate"},
+	{name: "certificate for another name", server: startTLS, client: func(_ *testing.T, c *http.Transport, _ string) {
+		c.TLSClientConfig.ServerName = "other.test"
+	}, want: "certificate is valid for"},
+	{name: "certificate that has expired", server: startTLS, client: func(_ *testing.T, c *http.Transport, _ string) {
+		c.TLSClientConfig.Time = func() time.Time { return time.Now().AddDate(1000, 0, 0) }
+	}, want: "certificate has expired"},
+	{name: "proxy's certificate", server: startTLS, client: func(_ *testing.T, c *http.Transport, at string) {
+		c.TLSClientConfig.RootCAs = nil
+		c.Proxy = through("https://" + at)
+	}, url: site, want: "certificate"},
+
+	{name: "client without a certificate", server: func(s *httptest.Server) {
+		s.TLS.ClientAuth = tls.RequireAnyClientCert
+		s.StartTLS()
+	}, want: "certificate required"},
+	{name: "client without a certificate, TLS 1.2", server: func(s *httptest.Server) {
+		s.TLS.ClientAuth = tls.RequireAnyClientCert
+		s.TLS.MaxVersion = tls.VersionTLS12
+		s.StartTLS()
+	}, want: "remote error: tls: "},
+	{name: "client that is too old", server: func(s *httptest.Server) {
+		s.TLS.MinVersion = tls.VersionTLS13
+		s.StartTLS()
+	}, client: func(_ *testing.T, c *http.Transport, _ string) {
+		c.TLSClientConfig.MaxVersion = tls.VersionTLS12
+	}, want: "protocol version not supported"},
+	{name: "name that the server does not have", server: func(s *httptest.Server) {
+		s.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return new(tls.Config), nil }
+		s.StartTLS()
+	}, want: "unrecognized name"},
+	{name: "server in trouble", server: func(s *httptest.Server) {
+		s.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, errors.New("trouble") }
+		s.StartTLS()
+	}, want: "internal error", again: true},
+
+	{name: "plain HTTP", want: "first record does not look like a TLS handshake"},
+	{name: "plain HTTP of a proxy", client: func(_ *testing.T, c *http.Transport, at string) {
+		c.Proxy = through("https://" + at)
+	}, url: site, want: "first record does not look like a TLS handshake"},
+	{name: "no TLS and no HTTP", server: func(s *httptest.Server) {
+		s.Config.ConnState = func(conn net.Conn, _ http.ConnState) { io.WriteString(conn, "busy, sorry\n") }
+		s.Start()
+	}, want: "first record does not look like a TLS handshake", again: true},
+
+	{name: "403 of a proxy", server: answering403, client: func(_ *testing.T, c *http.Transport, at string) {
+		c.Proxy = through("http://" + at)
+	}, url: site, want: "Forbidden"},
+
+	{name: "invalid port", url: &url.URL{Scheme: "http", Host: "localhost:99999"}, want: "invalid port"},
+	{name: "unknown port", url: &url.URL{Scheme: "http", Host: "localhost:unknown"}, want: "lookup"},
+	{name: "unknown host", client: func(t *testing.T, c *http.Transport, _ string) {
+		c.DialContext = resolving(t, noSuchName)
+	}, url: site, want: "no such host"},
+	{name: "unknown host of a proxy", client: func(t *testing.T, c *http.Transport, _ string) {
+		c.DialContext = resolving(t, noSuchName)
+		c.Proxy = through("http://proxy.test")
+	}, url: site, want: "no such host"},
+	{name: "resolver in trouble", client: func(t *testing.T, c *http.Transport, _ string) {
+		c.DialContext = resolving(t, serverFailure)
+	}, url: site, want: "server misbehaving", again: true},
+}
+
+// site is a URL that only a proxy or a resolver is asked for.
+var site = &url.URL{Scheme: "https", Host: "site.test"}
+
+func startTLS(s *httptest.Server) { s.StartTLS() }
+
+func answering403(s *httptest.Server) {
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	s.Start()
+}
+
+// through returns a Proxy of an http.Transport.
+func through(proxy string) func(*http.Request) (*url.URL, error) {
+	return func(*http.Request) (*url.URL, error) { return url.Parse(proxy) }
+}
+
+// What a DNS server answers.
+const (
+	serverFailure = 2
+	noSuchName    = 3
+)
+
+// resolving returns a DialContext which asks a DNS server that answers every question with code.
+func resolving(t *testing.T, code byte) func(ctx context.Context, network, address string) (net.Conn, error) {
+	server, err := net.ListenPacket("udp", "localhost:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { server.Close() })
+	go func() {
+		message := make([]byte, 1<<10)
+		for {
+			_, client, err := server.ReadFrom(message)
+			if err != nil {
+				return
+			}
+			const header, typeAndClass = 12, 4
+			end := header
+			for message[end] != 0 { // a label of the name
+				end += 1 + int(message[end])
+			}
+			end += 1 + typeAndClass
+			copy(message[2:header], []byte{0x81, 0x80 | code, 0, 1, 0, 0, 0, 0, 0, 0}) // a response with one question
+			server.WriteTo(message[:end], client)
+		}
+	}()
+	resolver := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("udp", server.LocalAddr().String())
+	}}
+	return (&net.Dialer{Resolver: resolver}).DialContext
+}
+
+// What will be the same next time is returned immediately. The errors are those of net/http over real connections: what
+// a caller of http.Client sees may be another error than what a Transport does.
+func TestRefusals(t *testing.T) {
+	for _, test := range refusals {
+		for _, protocol := range []string{"HTTP/1", "HTTP/2"} {
+			t.Run(fmt.Sprint(protocol, "/", test.name), func(t *testing.T) { test.check(t, protocol == "HTTP/2") })
+		}
+	}
+}
+
+func (r refusal) check(t *testing.T, http2 bool) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.EnableHTTP2 = http2
+	server.TLS = new(tls.Config)
+	if r.server == nil {
+		r.server = (*httptest.Server).Start
+	}
+	r.server(server)
+	defer server.Close()
+
+	base := &http.Transport{ForceAttemptHTTP2: http2, TLSClientConfig: new(tls.Config)}
+	trusted := server.Client().Transport.(*http.Transport).TLSClientConfig
+	if trusted != nil {
+		base.TLSClientConfig.RootCAs = trusted.RootCAs
+	}
+	at := server.Listener.Addr().String()
+	if r.client != nil {
+		r.client(t, base, at)
+	}
+	transport, attempts := named(base.RoundTrip, r.want)
+	req := newRequest(t, "GET", "https://"+at, "")
+	if r.url != nil {
+		req.URL = r.url
+	}
+
+	_, err := transport.RoundTrip(req)
+	require.Contains(t, fmt.Sprint(err), r.want)
+	want := 1
+	if r.again {
+		want = 4
+	}
+	require.Equal(t, want, attempts.named, err)
+	require.Equal(t, r.again, errors.Is(err, backoff.ErrRetriesExhausted))
+}
