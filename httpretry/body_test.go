@@ -292,7 +292,6 @@ func TestObstinateBody(t *testing.T) {
 				transport, sent := counted(func(*http.Request) (*http.Response, error) {
 					return &http.Response{StatusCode: 503, Body: body}, nil
 				})
-				transport.Budget = &backoff.Budget{RetryCost: -1}
 				start := time.Now()
 				_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
 				require.NoError(t, err)
@@ -400,7 +399,6 @@ func TestNothingLeft(t *testing.T) {
 		t.Run(fmt.Sprint("HTTP ", major), func(t *testing.T) {
 			transport := &httpretry.Transport{
 				Policy:         noWaits,
-				Budget:         &backoff.Budget{RetryCost: -1},
 				AttemptTimeout: time.Second,
 				BodyTimeout:    time.Second,
 			}
@@ -482,7 +480,7 @@ func TestUnasked(t *testing.T) {
 	defer log.SetOutput(os.Stderr)
 	before := runtime.NumGoroutine()
 	base := &http.Transport{DisableKeepAlives: true}
-	transport := &httpretry.Transport{Base: base, Policy: noWaits, Budget: &backoff.Budget{RetryCost: -1}}
+	transport := &httpretry.Transport{Base: base, Policy: noWaits}
 	parent, contexts := parents()
 	var responses atomic.Int32
 	var group sync.WaitGroup

@@ -1,6 +1,7 @@
 package httpretry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -19,8 +20,9 @@ type call struct {
 	idempotent bool          // and that does no harm, whatever the server has done with it
 	timeout    time.Duration // of an attempt; zero is none
 	attempts   int
-	last       *attempt // nil before the first attempt
-	length     length   // of the request's body
+	last       *attempt   // nil before the first attempt
+	length     length     // of the request's body
+	verdicts   []*verdict // on attempts; mostly none
 }
 
 // run sends the request, once it has a slot, until there is an answer or there must not be another attempt.
@@ -28,9 +30,8 @@ type call struct {
 // The Retrier calls notify before each wait, and notify drops the attempt's response. So one that is left in the end was
 // followed by no attempt, and result returns it.
 //
-// The Retrier needs AttemptTimeout for the slots alone: it says how long a call waits for one, and which waits are made
-// without. (It may differ from c.timeout, but only if there are no Slots.) The context that the Retrier gives to an
-// attempt is not used. It would end an attempt that makes progress, and a response that the caller has not read.
+// The context that the Retrier gives to an attempt is used for its time alone, by judge. It would end an attempt that
+// makes progress, and a response that the caller has not read.
 func (c *call) run() error {
 	t := c.transport
 	c.resendable = resendable(c.request)
@@ -38,17 +39,20 @@ func (c *call) run() error {
 	c.timeout = t.attemptTimeout(c.idempotent)
 
 	retrier := backoff.Retrier{
-		AttemptTimeout: t.AttemptTimeout,
-		Slots:          t.Slots,
+		AttemptTimeout: cmp.Or(c.timeout, -1),
+		Slots:          t.slots(c.request.URL),
 		MaxRetries:     t.MaxRetries,
 		MaxRetryAfter:  t.MaxRetryAfter,
 		Policy:         t.Policy,
 		Notify:         c.notify,
 	}
-	if c.resendable { // another request, which may not even have a URL, must not put anything into a budget
-		retrier.Budget = t.budget(c.request.URL)
+	if c.resendable { // another request must not put anything into a budget
+		retrier.Budget = t.Budget
 	}
-	return retrier.Do(c.request.Context(), func(context.Context) error { return c.attempt() })
+	err := retrier.Do(c.request.Context(), func(ctx context.Context) error {
+		return c.judge(ctx, c.attempt())
+	})
+	return c.withdraw(err)
 }
 
 // attempt makes an attempt. It returns nil if that brings an answer, and otherwise an error for the Retrier.
@@ -95,16 +99,17 @@ func (c *call) checkError(err error) error {
 // checkResponse returns nil if resp is an answer, and an error if it tells of a failure: with the wait that the server
 // asks for, or marked as permanent if there must not be another attempt after it.
 func (c *call) checkResponse(resp *http.Response) error {
-	if !c.mayResendAfter(resp.StatusCode) {
-		if Retryable(resp, nil) { // a failure, which Budget and Done learn of
-			return backoff.Permanent(statusError(resp))
-		}
-		return nil
+	mayResend := c.mayResendAfter(resp.StatusCode)
+	if mayResend && c.transport.retryable(c.request, resp, nil) {
+		return backoff.RetryAfter(statusError(resp), retryAfter(resp.Header))
 	}
-	if !c.transport.retryable(c.request, resp, nil) {
-		return nil
+
+	// A failure that ends the call. The budget, the slots and Done learn of it.
+	failed := !mayResend && Retryable(resp, nil)
+	if failed || resp.StatusCode == http.StatusGatewayTimeout {
+		return backoff.Permanent(statusError(resp))
 	}
-	return backoff.RetryAfter(statusError(resp), retryAfter(resp.Header))
+	return nil
 }
 
 // mayResendAfter reports whether the request may be sent again after a response with this status.
@@ -123,7 +128,7 @@ func (c *call) mayResendAfter(status int) bool {
 func (c *call) notify(_ context.Context, attempt int, err error, wait time.Duration) {
 	c.last.discard()
 	if c.transport.Notify != nil {
-		c.transport.Notify(c.request, attempt, err, wait)
+		c.transport.Notify(c.request, attempt, withoutVerdict(err), wait)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"example.com/backoff"
 	"example.com/backoff/httpretry"
 )
 
@@ -20,9 +19,8 @@ import (
 func newModelClient(silence time.Duration) *http.Client {
 	return &http.Client{
 		Transport: &httpretry.Transport{
-			AttemptTimeout: 2 * time.Minute,      // until the stream begins
-			BodyTimeout:    silence,              // between two parts of it
-			Slots:          backoff.NewSlots(12), // 3/4 × 8 questions a minute × 2 minutes
+			AttemptTimeout: 2 * time.Minute, // until the stream begins
+			BodyTimeout:    silence,         // between two parts of it
 			Idempotent:     func(*http.Request) bool { return true },
 			Retryable: func(_ *http.Request, resp *http.Response, err error) bool {
 				return httpretry.Retryable(resp, err) || resp != nil && resp.StatusCode == http.StatusConflict

@@ -14,8 +14,7 @@ import (
 	"example.com/backoff/httpretry"
 )
 
-// A client for one service, which this process asks for 13 things a second at its busiest. The service is unavailable
-// for a moment.
+// A client whose callers wait for the answers. The service is unavailable for a moment.
 func Example() {
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -31,7 +30,6 @@ func Example() {
 	client := &http.Client{
 		Transport: &httpretry.Transport{
 			AttemptTimeout: 2 * time.Second,
-			Slots:          backoff.NewSlots(20), // 3/4 × 13 × 2
 			Budget:         new(backoff.Budget),
 			Policy:         func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) }, // for a quick example
 		},
@@ -64,53 +62,6 @@ func Example() {
 	// 200 OK
 	// hello
 	// 3 requests
-}
-
-// Each host has a budget. When one host is down, the retries for the others go on. A fresh budget pays for five
-// retries, here 2 + 2 + 1.
-func Example_hosts() {
-	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}))
-	defer down.Close()
-
-	requests := 0
-	flaky := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		requests++
-		if requests%2 == 1 {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	}))
-	defer flaky.Close()
-
-	client := &http.Client{
-		Transport: &httpretry.Transport{
-			MaxRetries: 2,
-			Policy:     func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) },
-			Done: func(req *http.Request, attempts int, err error) {
-				fmt.Println(req.URL.Path, "attempts:", attempts, "error:", err)
-			},
-		},
-	}
-	for range 4 {
-		for _, url := range []string{down.URL + "/down", flaky.URL + "/flaky"} {
-			resp, err := client.Get(url)
-			if err != nil {
-				fmt.Println(err)
-				return
-			}
-			resp.Body.Close()
-		}
-	}
-	// Output:
-	// /down attempts: 3 error: retries exhausted: 503 Service Unavailable
-	// /flaky attempts: 2 error: <nil>
-	// /down attempts: 3 error: retries exhausted: 503 Service Unavailable
-	// /flaky attempts: 2 error: <nil>
-	// /down attempts: 2 error: retry budget exhausted: 503 Service Unavailable
-	// /flaky attempts: 2 error: <nil>
-	// /down attempts: 1 error: retry budget exhausted: 503 Service Unavailable
-	// /flaky attempts: 2 error: <nil>
 }
 
 // Notify logs each retry, Done the end of each request.

@@ -36,8 +36,11 @@ var hostile = flag.Duration("hostile", time.Second/2, "how long each part of Tes
 // hostileTimeout is AttemptTimeout and BodyTimeout.
 const hostileTimeout = 30 * time.Millisecond
 
-// hostileSlots is fewer than the requests that are sent at once, so that some wait for a slot and some get none.
-const hostileSlots = 20
+// How many requests are sent at once, and how many have a slot. The others wait for one, and some get none.
+const (
+	hostileCalls = 50
+	hostileSlots = 20
+)
 
 // payload is what the server answers to the request with this number.
 func payload(id int) []byte { return bytes.Repeat([]byte(strconv.Itoa(id)+" "), id*7919%5000) }
@@ -193,11 +196,11 @@ func (b hostileBase) RoundTrip(req *http.Request) (*http.Response, error) {
 	return b.Transport.RoundTrip(req)
 }
 
-func newHostileClient(url, protocol string) *hostileClient {
+func newHostileClient(url, protocol string, slots *backoff.Slots) *hostileClient {
 	c := &hostileClient{
 		url:    url,
 		parent: newCounting(),
-		slots:  backoff.NewSlots(hostileSlots),
+		slots:  slots,
 	}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		if rand.IntN(4) == 0 {
@@ -217,7 +220,6 @@ func newHostileClient(url, protocol string) *hostileClient {
 		BodyTimeout:    hostileTimeout,
 		Slots:          c.slots,
 		MaxRetryAfter:  20 * time.Millisecond,
-		Budget:         &backoff.Budget{RetryCost: -1},
 		MaxRetries:     4,
 		Policy: func() backoff.BackOff {
 			short := backoff.WithInitialInterval(time.Millisecond)
@@ -289,19 +291,24 @@ func (c *hostileClient) send(t *testing.T, id int, protocol string) {
 // TestHostile sends what can be repeated and what cannot to a hostile server. With -v it prints the counts.
 func TestHostile(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
-		t.Run(protocol, func(t *testing.T) { testHostile(t, protocol) })
+		t.Run(protocol+"/number of slots", func(t *testing.T) {
+			testHostile(t, protocol, backoff.NewSlots(hostileSlots), hostileSlots)
+		})
+		t.Run(protocol+"/slots without a number", func(t *testing.T) {
+			testHostile(t, protocol, new(backoff.Slots), hostileCalls)
+		})
 	}
 }
 
-func testHostile(t *testing.T, protocol string) {
+func testHostile(t *testing.T, protocol string, slots *backoff.Slots, atOnce int64) {
 	before := runtime.NumGoroutine()
 	handler, server := newHostileServer(protocol)
-	client := newHostileClient(server.URL, protocol)
+	client := newHostileClient(server.URL, protocol, slots)
 
 	var ids atomic.Int64
 	var group sync.WaitGroup
 	start := time.Now()
-	for range 50 {
+	for range hostileCalls {
 		group.Go(func() {
 			longer := func() bool { return client.good.Load() == 0 && time.Since(start) < 5*time.Minute } // if the machine is busy
 			for time.Since(start) < *hostile || longer() {
@@ -324,8 +331,9 @@ func testHostile(t *testing.T, protocol string) {
 		client.good.Load(), client.cut.Load(), client.stalled.Load(), client.failed.Load(), client.refused.Load(), client.ended.Load())
 	errors := client.cut.Load() + client.stalled.Load() + client.failed.Load() + client.refused.Load() + client.ended.Load()
 	require.Equal(t, ids.Load(), client.good.Load()+errors+client.corrupt.Load(), "lost requests")
-	require.LessOrEqual(t, client.most.Load(), int64(hostileSlots), "attempts at once")
+	require.LessOrEqual(t, client.most.Load(), atOnce, "attempts at once")
 	require.Zero(t, client.slots.InUse(), "slots are left")
+	require.Zero(t, client.slots.Waiting(), "calls are left in line")
 	require.Zero(t, handler.corrupt.Load(), "corrupted requests")
 	require.Zero(t, client.corrupt.Load(), "corrupted answers")
 	require.Zero(t, handler.doubled.Load(), "sent twice though they must not be")

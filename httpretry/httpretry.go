@@ -236,10 +236,10 @@ func (t *Transport) retryable(req *http.Request, resp *http.Response, err error)
 	return Retryable(resp, err)
 }
 
-// budget returns the budget that pays for retries at service, or nil if there is none.
-func (t *Transport) budget(service *url.URL) *backoff.Budget {
-	if t.Budget != nil || t.Slots != nil {
-		return t.Budget
+// slots returns those of a request to service, or nil if it has none.
+func (t *Transport) slots(service *url.URL) *backoff.Slots {
+	if t.Slots != nil || service == nil {
+		return t.Slots
 	}
-	return t.hosts.budget(service)
+	return t.hosts.slots(service)
 }

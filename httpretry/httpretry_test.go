@@ -11,11 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
-	"net/url"
-	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -573,22 +569,17 @@ func TestCloseIdleConnections(t *testing.T) {
 	require.NotPanics(t, (&httpretry.Transport{Base: baseFunc(nil)}).CloseIdleConnections)
 }
 
-// Without Slots there is a budget for each host. With them there is none, unless it is set. A fresh budget pays for
-// five retries, and Done receives the reason of a refusal.
+// A fresh budget pays for five retries, and Done receives the reason of a refusal. Without a budget, each request has
+// all its retries.
 func TestBudget(t *testing.T) {
 	for _, test := range []struct {
-		slots  *backoff.Slots
 		budget *backoff.Budget
 		want   int // attempts of ten requests
 	}{
-		{nil, nil, 10 + 5},
-		{nil, new(backoff.Budget), 10 + 5},
-		{nil, &backoff.Budget{RetryCost: -1}, 10 * 4},
-		{backoff.NewSlots(1), nil, 10 * 4},
-		{backoff.NewSlots(1), new(backoff.Budget), 10 + 5},
+		{nil, 10 * 4},
+		{new(backoff.Budget), 10 + 5},
 	} {
 		transport, sent := answering(503)
-		transport.Slots = test.slots
 		transport.Budget = test.budget
 		var end error
 		transport.Done = func(_ *http.Request, _ int, err error) { end = err }
@@ -598,7 +589,7 @@ func TestBudget(t *testing.T) {
 			require.Equal(t, 503, resp.StatusCode)
 		}
 		require.Equal(t, test.want, *sent)
-		require.Equal(t, test.want == 10+5, errors.Is(end, backoff.ErrBudgetExhausted))
+		require.Equal(t, test.budget != nil, errors.Is(end, backoff.ErrBudgetExhausted))
 	}
 }
 
@@ -617,94 +608,21 @@ func TestBudgetPost(t *testing.T) {
 	}
 }
 
-// A host is the scheme, name and port of a URL.
-func TestHosts(t *testing.T) {
-	transport, calls := answering(io.ErrUnexpectedEOF)
-	send := func(url string) int {
-		before := *calls
-		_, err := transport.RoundTrip(newRequest(t, "GET", url, ""))
-		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-		return *calls - before
+// A response that Retryable refuses is a success, whatever its status; but for a 504, since somebody behind it goes on
+// working.
+func TestBudgetRefused(t *testing.T) {
+	for status, want := range map[int]string{200: "<nil>", 429: "<nil>", 503: "<nil>", 504: "504 Gateway Timeout"} {
+		transport, sent := answering(status)
+		transport.Budget = &backoff.Budget{Capacity: 100}
+		require.True(t, transport.Budget.Withdraw())
+		transport.Retryable = func(*http.Request, *http.Response, error) bool { return false }
+		var end error
+		transport.Done = func(_ *http.Request, _ int, err error) { end = err }
+		resp, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+		require.NoError(t, err)
+		require.Equal(t, status, resp.StatusCode)
+		require.Equal(t, 1, *sent)
+		require.Equal(t, want, fmt.Sprint(end))
+		require.Equal(t, want == "<nil>", transport.Budget.Tokens() == 96)
 	}
-	for _, host := range []string{"http://a", "https://a", "http://a:8080", "http://b", "http://a.b"} {
-		require.Equal(t, 4, send(host+"/"), host)
-		require.Equal(t, 3, send(host+"/path?query"), host)
-		require.Equal(t, 1, send(host+"/path"), host)
-	}
-}
-
-// The budgets of the hosts that were called last are kept. Those of 100,000 hosts take less than 8 MB, in
-// any order, however long the names are.
-func TestManyHosts(t *testing.T) {
-	down := 0
-	transport := &httpretry.Transport{
-		Policy: noWaits,
-		Base: baseFunc(func(req *http.Request) (*http.Response, error) {
-			if req.URL.Host == "down" {
-				return nil, io.ErrUnexpectedEOF
-			}
-			return &http.Response{StatusCode: 200}, nil
-		}),
-		Done: func(_ *http.Request, attempts int, err error) {
-			if err != nil {
-				down = attempts
-			}
-		},
-	}
-	req := newRequest(t, "GET", "http://localhost", "")
-	send := func(host string) {
-		req.URL.Host = host
-		_, _ = transport.RoundTrip(req)
-	}
-	held := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		return int64(stats.HeapAlloc)
-	}
-	before, most := held(), int64(0)
-	send("down")
-	send("down")
-	for i := range 100_000 {
-		send(fmt.Sprintf("host-%d.%s.example.com", i, strings.Repeat("long", 1000)))
-		if i%4_900 == 0 {
-			send("down")
-			require.Equal(t, 1, down, "its budget was forgotten")
-			most = max(most, held()-before)
-		}
-	}
-	require.Less(t, most, int64(8e6))
-	for i := range 10_000 {
-		send(fmt.Sprint(i))
-	}
-	send("down")
-	require.Equal(t, 4, down, "its budget was not forgotten")
-	runtime.KeepAlive(transport)
-}
-
-// The zero Transport's budgets are safe for concurrent use.
-func TestHostsConcurrency(t *testing.T) {
-	transport := &httpretry.Transport{Policy: noWaits, Base: baseFunc(func(req *http.Request) (*http.Response, error) {
-		if strings.HasSuffix(req.URL.Host, "0") {
-			return nil, io.ErrUnexpectedEOF
-		}
-		return &http.Response{StatusCode: 200}, nil
-	})}
-	var failed atomic.Int32
-	var group sync.WaitGroup
-	for range 8 {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			for i := range 6000 {
-				req := &http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: fmt.Sprint("host-", i)}}
-				if _, err := transport.RoundTrip(req); err != nil {
-					failed.Add(1)
-				}
-			}
-		}()
-	}
-	group.Wait()
-	require.EqualValues(t, 8*600, failed.Load())
 }

@@ -31,7 +31,6 @@ func TestDefaultWaits(t *testing.T) {
 	longest := map[int]time.Duration{}
 	transport, _ := answering(503)
 	transport.Policy = nil
-	transport.Budget = &backoff.Budget{RetryCost: -1}
 	transport.Notify = func(_ *http.Request, attempt int, _ error, wait time.Duration) {
 		longest[attempt] = max(longest[attempt], wait)
 	}
@@ -66,7 +65,6 @@ func TestMaxRetries(t *testing.T) {
 			transport, sent := answering(io.EOF)
 			transport.Policy = test.policy
 			transport.MaxRetries = test.retries
-			transport.Budget = &backoff.Budget{RetryCost: -1}
 			var notified []int
 			transport.Notify = func(_ *http.Request, attempt int, _ error, _ time.Duration) {
 				notified = append(notified, attempt)
