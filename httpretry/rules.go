@@ -15,8 +15,7 @@ import (
 	"example.com/backoff"
 )
 
-// Retryable is the default of [Transport.Retryable]. It reports whether another attempt may help after one that
-// brought resp, or err if resp is nil, by the rules of the package comment for an idempotent request.
+// Retryable is the default of [Transport.Retryable]: the rules above for an idempotent request.
 func Retryable(resp *http.Response, err error) bool {
 	if resp == nil {
 		return !permanent(err) && !invalidRequest(err)
