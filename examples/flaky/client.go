@@ -14,7 +14,6 @@ import (
 const (
 	attemptTimeout = 500 * time.Millisecond
 	callTimeout    = 5 * time.Second // limits a call, with its attempts and waits
-	slots          = 2               // calls in progress at once
 )
 
 var errNotFound = errors.New("not found")
@@ -24,7 +23,7 @@ func newTransport(base http.RoundTripper) *httpretry.Transport {
 	return &httpretry.Transport{
 		Base:           base,
 		AttemptTimeout: attemptTimeout,
-		Slots:          backoff.NewSlots(slots), // 3/4 × 5 calls a second × 0.5 s
+		Slots:          new(backoff.Slots), // nil would do, but shows no metrics
 		Budget:         new(backoff.Budget),
 		Policy: func() backoff.BackOff {
 			return backoff.NewExponentialBackOff(backoff.WithInitialInterval(100 * time.Millisecond))

@@ -2,15 +2,14 @@
 //
 // The server listens on a loopback port. First it fails in five ways. Then it goes down for a while, and comes
 // back. All calls share a retry budget: while the server is down, the budget runs out, and further calls fail after
-// their first attempt; once the server is back, successes fill it again. At last, many calls come at once, and
-// share two slots: the others wait, but no longer than their deadline leaves an attempt its whole timeout.
+// their first attempt; once the server is back, successes fill it again. At last, the server hangs while many calls come.
+// The calls share slots: once attempts run out of time, most calls wait in line, and the server is not flooded.
 //
 // The code to copy is in client.go.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -45,15 +44,16 @@ func run(ctx context.Context, listener net.Listener, base http.RoundTripper, out
 		client: &http.Client{Transport: transport},
 		server: "http://" + listener.Addr().String(),
 		budget: transport.Budget,
+		slots:  transport.Slots,
 		out:    out,
 		start:  time.Now(),
 	}
 	transport.Notify = d.retry
 	defer transport.CloseIdleConnections()
 
-	fmt.Fprintf(out, "At most %d calls are in progress at once, of at most 4 attempts of %v each.\n"+
-		"Their budget has %d tokens: a retry takes 5, and returns them if it succeeds;\n"+
-		"any other success adds 1.\n\n", slots, attemptTimeout, d.budget.Tokens())
+	fmt.Fprintf(out, "A call makes at most 4 attempts of %v each.\n"+
+		"The calls' budget has %d tokens: a retry takes 5, and returns them if it succeeds;\n"+
+		"any other success adds 1.\n\n", attemptTimeout, d.budget.Tokens())
 
 	d.print("The server is up, and misbehaves.")
 	d.call(ctx, "/busy", "/limited", "/slow", "/dropped", "/missing")
@@ -70,8 +70,8 @@ func run(ctx context.Context, listener net.Listener, base http.RoundTripper, out
 	d.call(ctx, "/news", "/news", "/news", "/news", "/news", "/busy")
 
 	fmt.Fprintln(out)
-	d.crowd(ctx, 8, attemptTimeout+5*workTime/2)
-	d.print("The server never worked on more than %d at once.", handler.most)
+	transport.Notify = nil
+	d.hang(ctx, handler)
 }
 
 // demo is a client that says what it does, in lines of text.
@@ -79,6 +79,7 @@ type demo struct {
 	client *http.Client
 	server string // its URL
 	budget *backoff.Budget
+	slots  *backoff.Slots
 	out    io.Writer
 	start  time.Time
 }
@@ -101,31 +102,41 @@ func (d *demo) retry(req *http.Request, attempt int, err error, wait time.Durati
 	d.print("budget %2d  %-8s  attempt %d: %v, wait %.2fs", d.budget.Tokens(), req.URL.Path, attempt, err, wait.Seconds())
 }
 
-// crowd makes more calls at once than there are slots, with a deadline that the last of them cannot meet.
-func (d *demo) crowd(ctx context.Context, calls int, deadline time.Duration) {
-	d.print("%d calls come at once, each with a deadline of %v.", calls, deadline)
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	defer cancel()
+// hang lets the server hang while calls come, and shows how the slots keep most of them from it.
+func (d *demo) hang(ctx context.Context, handler *server) {
+	d.print("The server hangs, and 10 calls come in each second.")
+	handler.hangs.Store(true)
+	answered := d.crowd(ctx, 25, time.Second/10)
+	d.print("The slots allow %d call at once. The server works on %d. The other calls have failed, or wait in line.",
+		d.slots.Limit(), handler.working.Load())
 
+	d.print("The server is back.")
+	inLine := d.slots.Waiting()
+	handler.hangs.Store(false)
+	d.print("Of the calls in line, %d were not answered.", max(0, inLine-answered()))
+}
+
+// crowd begins calls, one after each pause. The function that it returns waits for them, and returns how many were
+// answered.
+func (d *demo) crowd(ctx context.Context, calls int, pause time.Duration) (answered func() int) {
 	results := make(chan error, calls)
 	for range calls {
 		go func() {
 			_, err := get(ctx, d.client, d.server+"/report")
 			results <- err
 		}()
+		time.Sleep(pause)
 	}
 
-	answered, refused := 0, 0
-	for range calls {
-		err := <-results
-		switch {
-		case err == nil:
-			answered++
-		case errors.Is(err, backoff.ErrNoSlot):
-			refused++
+	return func() int {
+		n := 0
+		for range calls {
+			if <-results == nil {
+				n++
+			}
 		}
+		return n
 	}
-	d.print("%d were answered. %d found no slot while an attempt had time left.", answered, refused)
 }
 
 // print prints a line, with the time since start.

@@ -5,20 +5,16 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
-// workTime is how long an answer to /report takes.
-const workTime = 100 * time.Millisecond
-
 // server misbehaves: /busy, /limited, /slow and /dropped fail at their first request, the third, and so on, /missing at
-// all. /news and /report fail only while the server is down.
+// all. /news and /report fail only while the server is down, or hangs.
 type server struct {
 	down     atomic.Bool
+	hangs    atomic.Bool
+	working  atomic.Int32 // requests that hang
 	mu       sync.Mutex
 	requests map[string]int // by path
-	working  int            // requests of /report in progress
-	most     int            // the largest value of working
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -29,6 +25,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 
 	switch {
+	case s.hangs.Load():
+		s.working.Add(1)
+		<-r.Context().Done()
+		s.working.Add(-1)
 	case s.down.Load(), path == "/busy" && odd:
 		w.WriteHeader(http.StatusServiceUnavailable)
 	case path == "/limited" && odd:
@@ -40,9 +40,6 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		drop(w)
 	case path == "/missing":
 		http.NotFound(w, r)
-	case path == "/report":
-		s.work()
-		fallthrough
 	default:
 		fmt.Fprintf(w, "This is %s.\n", path)
 	}
@@ -56,18 +53,4 @@ func drop(w http.ResponseWriter) {
 	}
 	fmt.Fprint(conn, "HTTP/1.1 200 OK\r\n")
 	conn.Close()
-}
-
-// work takes a while.
-func (s *server) work() {
-	s.add(1)
-	time.Sleep(workTime)
-	s.add(-1)
-}
-
-func (s *server) add(working int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.working += working
-	s.most = max(s.most, s.working)
 }
