@@ -43,7 +43,7 @@ const (
 )
 
 // charted are the ways that the chart shows, with their colours by their names in the style.
-var charted = map[string]string{noRetries: "grey", three: "red", threeBudget: "olive", ownBudget: "teal"}
+var charted = map[string]string{noRetries: "grey", three: "red", threeBudget: "olive", slotsBudget: "teal"}
 
 // chart shows the requests that reach a service over time, with a panel for each way to call it, one above the other.
 // It counts them in multiples of what the service can do.
@@ -60,46 +60,26 @@ type panel struct {
 	requests      []float64 // of each second
 }
 
-// draw returns a chart of the load in the first trouble as SVG, from before it until all that its panels say has
-// happened.
+// draw returns a chart of the load in the first trouble as SVG, from before it until the last calls begin: each point
+// is a mean of three seconds.
 func (all programs) draw() string {
 	p := all.trials[0].plan
-	c := &chart{plan: p, from: -int(p.duration.Seconds()) - 20, to: 60}
-	var drawn []trial
+	c := &chart{plan: p, from: -int(p.duration.Seconds()) - 20, to: int(p.after.Seconds()) - 2}
 	for _, t := range all.trials[:all.ways] {
 		if charted[t.way.name] != "" {
-			drawn = append(drawn, t)
-			c.to = max(c.to, int(min(t.claimed()+20, p.after.Seconds()-2))) // each point is a mean of three seconds
+			c.add(t)
 		}
-	}
-	for _, t := range drawn {
-		c.add(t)
 	}
 	c.draw()
 	return c.String()
 }
 
-// claimed returns the seconds after which what the verdict says has happened.
-func (t trial) claimed() float64 {
-	if t.outcomes[0].lost() == 0 {
-		return t.outcomes[0].longest()
-	}
-	return t.outcomes[0].recovered()
-}
-
-// verdict says what is lost and when the service recovers or, if nothing is lost, how long the slowest takes.
+// verdict says what is lost or, if nothing is, how long the slowest takes.
 func (t trial) verdict() string {
-	o := t.outcomes[0]
-	after := o.recovered()
-	switch {
-	case o.lost() == 0:
+	if t.outcomes[0].lost() == 0 {
 		return "nothing is lost; the slowest takes " + t.harm()
-	case math.IsInf(after, 1):
-		return fmt.Sprintf("%s are lost; does not recover in %s", t.harm(), spoken(o.after))
-	case after < 1:
-		return t.harm() + " are lost; recovers immediately"
 	}
-	return fmt.Sprintf("%s are lost; recovers after %.0f s", t.harm(), after)
+	return t.harm() + " of the calls are lost"
 }
 
 // add adds a panel.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"slices"
 	"time"
 )
@@ -53,24 +52,6 @@ func (h *history) longest() float64 { return h.slowest.Seconds() }
 // each returns the requests for each call.
 func (h *history) each() float64 {
 	return float64(h.requests.total()) / float64(max(1, h.begun.total()))
-}
-
-// recovery returns how many seconds after back 90 % of the calls, over window seconds, succeed for good, until
-// closing, when the last calls begin. It is infinite if they never do.
-func (h *history) recovery(back, closing time.Duration, window int) float64 {
-	first, last := int(back/time.Second), int(closing/time.Second)
-	for second := last - window; second >= first; second-- {
-		begun := h.begun.sum(second, second+window)
-		good := h.good.sum(second, second+window)
-		if 10*good >= 9*begun {
-			continue
-		}
-		if second == last-window {
-			return math.Inf(1)
-		}
-		return float64(second + 1 - first)
-	}
-	return 0
 }
 
 // counts is a number of events for each second.

@@ -4,11 +4,11 @@
 //
 // # The service
 //
-// The service can do so many requests in a second. After 30 s it gets into trouble: it goes down, has half of its
-// capacity, fails so many attempts, or lets so many calls hang. The work of its requests is exponentially
-// distributed, and an answer takes -answer besides. It works through a queue without limit in order, whether or not
-// clients still wait. The model is that of the metastable failure in Bronson et al., "Metastable Failures in
-// Distributed Systems" (HotOS 2021).
+// The service can do so many requests in a second. After -from it gets into trouble: it goes down, has half of its
+// capacity, refuses attempts at once, fails so many, or lets so many calls hang. The work of its requests is
+// exponentially distributed, and an answer takes -answer besides. It works through a queue without limit in order,
+// whether or not clients still wait. The model is that of the metastable failure in Bronson et al., "Metastable
+// Failures in Distributed Systems" (HotOS 2021).
 //
 // A client gives an attempt up after -timeout, and a call at its -deadline. A call is lost if it returns an error, or
 // has not ended as long again after the last calls have begun. Calls that hang, that never succeed (-poison), or that
@@ -17,13 +17,19 @@
 // # The programs
 //
 // The programs have a -shape. A handler's calls begin at random times, and have a deadline of 5 s. Events begin at
-// random times too, and can wait. A batch begins all its calls with the trouble, and so do devices, which lose their
-// connections then, each in a process of its own, beside the requests of others. A tool has a process for each call.
+// random times too, and can wait. A burst is of calls with that deadline, which begin within a second; each process
+// has made one call before, and then none for -from. A batch begins all its calls with the trouble, and so do devices,
+// which lose their connections then, each in a process of its own, beside the requests of others. A tool has a process
+// for each call.
+//
+// # The ways
+//
+// They are Retriers: slots that size themselves are beside slots by number, which are those that somebody makes who
+// knows how many calls each process makes. With -rules come a budget of a fixed size, and limiters of another library.
 //
 // # The scenarios
 //
-// Programs is the usual one. Variations are handlers with something else varied in each row. Budgets compares this
-// library's Budget to rules for retries that others have.
+// Programs is the usual one. Variations are handlers with something else varied in each row.
 //
 // Herd exits with 0 after success, with 1 if the results cannot be written, and with 2 for bad usage.
 package main
@@ -62,8 +68,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// scenarios holds the names of the simulations.
-var scenarios = []string{"programs", "variations", "budgets"}
+// scenarios holds the flags of each simulation, but for programs, which has all.
+var scenarios = map[string][]string{
+	"programs":   {},
+	"variations": {"scenario", "seeds", "from"},
+}
 
 // simulate runs the scenario, and writes what it comes to.
 func simulate(c config, stdout io.Writer) (err error) {
@@ -71,8 +80,6 @@ func simulate(c config, stdout io.Writer) (err error) {
 	switch c.scenario {
 	case "variations":
 		writeVariations(c, out)
-	case "budgets":
-		writeBudgets(c, out)
 	default:
 		err = writePrograms(c, out)
 	}

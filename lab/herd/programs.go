@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -24,11 +23,10 @@ var shapes = map[string]shape{
 	"handler": {(*plan).handler, handlerWays},
 	"events":  {(*plan).events, eventWays},
 	"batch":   {(*plan).batch, batchWays},
+	"burst":   {(*plan).burst, handlerWays},
 	"devices": {(*plan).devices, deviceWays},
 	"tool":    {(*plan).tool, toolWays},
 }
-
-func shapeNames() string { return strings.Join(slices.Sorted(maps.Keys(shapes)), ", ") }
 
 func (p *plan) handler(int) string {
 	if p.deadline < 0 {
@@ -43,6 +41,14 @@ func (p *plan) batch(size int) string {
 	p.atOnce = size
 	p.load = 0
 	return fmt.Sprintf("%d calls begin with the trouble, and no others", p.atOnce)
+}
+
+func (p *plan) burst(size int) string {
+	p.handler(0)
+	p.load = 0
+	p.atOnce = size
+	p.within = time.Second
+	return fmt.Sprintf("%d calls begin in a second, %s after one in each process, and no others", size, spoken(p.from))
 }
 
 func (p *plan) devices(size int) string {
@@ -83,8 +89,6 @@ func (c config) program(t trouble) (p plan, title string) {
 	p = c.plan
 	p.trouble = t
 	p.load = cmp.Or(t.at, p.load)
-	p.from = troubleAt
-	p.window = 20
 	title = shapes[c.shape].plan(&p, c.size)
 	p.deadline = max(0, p.deadline)
 	return p, title
@@ -92,7 +96,11 @@ func (c config) program(t trouble) (p plan, title string) {
 
 // chosen returns the ways of a shape, or those that the config wants.
 func (c config) chosen(p plan) []way {
-	return slices.DeleteFunc(shapes[c.shape].ways(p), func(s way) bool { return !c.wants(s.name) })
+	ways := shapes[c.shape].ways(p)
+	if c.rules {
+		ways = append(ways, ruleWays...)
+	}
+	return slices.DeleteFunc(ways, func(s way) bool { return !c.wants(s.name) })
 }
 
 // wants reports whether a way is to be shown.

@@ -1,73 +1,147 @@
 package main
 
 import (
+	"math"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff"
 )
 
 // Slots are counted by the calls of the process, or by a share of what the service can do within a timeout.
 func TestSlotCounts(t *testing.T) {
-	for args, want := range map[string][2]int{ // own rate, half of the capacity
+	for args, want := range map[string][2]int{ // by number, half of the capacity
 		"":                            {5, 6},
 		"-load 0.9":                   {8, 6},
 		"-rate 100 -timeout 4s":       {36, 40},
 		"-guess 4":                    {22, 24},
 		"-grow 4":                     {5, 6},
-		"-skew 10":                    {13, 6}, // of the busiest
 		"-processes 20":               {1, 1},
 		"-processes 100":              {1, 1},
 		"-processes 3 -timeout 500ms": {5, 5}, // 4.5 and 5
+		"-skew 10":                    {1, 6}, // of the idlest
+		"-skew 10 -move 1s":           {13, 6},
+		"-shape burst -size 500":      {75, 6},
 	} {
 		p, _ := settingsOf(t, args).program(trouble{})
-		require.Equal(t, want, [2]int{ownRate(p, p.processes-1), capacityShare(0.5)(p, 0)}, args)
+		require.Equal(t, want, [2]int{numbered(p, 0).Limit(), halfCapacity(p, 0).Limit()}, args)
 	}
 }
 
-// On a healthy day no call is lost, but for a few where the rule gives a single slot. In trouble no more are lost than
-// without retries.
-func TestOwnRate(t *testing.T) {
+// In trouble slots that size themselves lose hardly more calls than the right number, and on a healthy day none.
+func TestSlots(t *testing.T) {
 	manyCalls(t)
 	for _, args := range []string{
 		"",
-		"-processes 20",
 		"-answer 350ms",
-		"-answer 350ms -processes 20",
 		"-skew 10",
-		"-rate 20 -servers 2",
-		"-timeout 2s -servers 1",
+		"-deadline 1s",
+		"-timeout 3s -deadline 15s",
+		"-from 4m",
 	} {
-		c := settingsOf(t, "-after 1m -trouble none@0.3,none@0.9,10s@0.3,10s@0.6,10s@0.9,half@0.8 "+args)
-		c.exactly = variedWays
+		c := settingsOf(t, "-trouble none@0.6,10s@0.3,10s@0.6,10s@0.8,60s@0.8,half@0.8,refuse:30s@0.8 "+args)
+		c.exactly = []string{byNumber, slots}
 		all := runPrograms(c)
-		for i := 0; i < len(all.trials); i += all.ways {
-			without := all.trials[i].outcomes[0].lostShare()
-			for _, one := range all.trials[i+1 : i+all.ways] {
-				most := without
-				if one.duration == 0 {
-					most = 0
-				}
-				if one.duration == 0 && ownRate(one.plan, 0) == 1 {
-					most = 1
-				}
-				require.LessOrEqual(t, one.outcomes[0].lostShare(), most, "%s: %s, %s", args, one.trouble.name, one.way.name)
+		for pair := range slices.Chunk(all.trials, all.ways) {
+			most := pair[0].outcomes[0].lostShare() + 2
+			switch {
+			case pair[0].duration == 0:
+				most = 0
+			case pair[0].refusing > 0:
+				most++
 			}
+			require.LessOrEqual(t, pair[1].outcomes[0].lostShare(), most, "%s: %s", args, pair[1].trouble.name)
 		}
 	}
 }
 
-// If there are four times as many processes, a budget is what protects the service.
-func TestGrow(t *testing.T) {
+// Where nobody knows the number, slots protect a service all the same.
+func TestUnknownNumber(t *testing.T) {
 	manyCalls(t)
-	all := outcomes(t, "-trouble 10s -grow 4 -only own")
-	require.Greater(t, all[own].lostShare(), 80.0)
-	require.Less(t, all[ownBudget].lostShare(), 15.0)
+	for args, want := range map[string][3]float64{ // by number at least, slots, with a budget at most
+		"-trouble 10s -grow 4":           {80, 11, 8},
+		"-trouble 10s -skew 10 -move 5s": {25, 7, 7},
+	} {
+		all := outcomes(t, args+" -only slots")
+		require.Greater(t, all[byNumber].lostShare(), want[0], args)
+		require.Less(t, all[slots].lostShare(), want[1], args)
+		require.Less(t, all[slotsBudget].lostShare(), want[2], args)
+	}
 }
 
-// Calls that the service holds off keep the slots. With a Retrier of their own, they take them from nobody.
+// On a healthy day slots lose no call, and let none wait.
+func TestHealthyDay(t *testing.T) {
+	const roomy = " -rate 2000 -servers 200 -processes 1 "
+	rows := []string{
+		"-trouble none -load 0.3 -surge 3",
+		"-trouble none -throttled 6%",
+		"-trouble none -poison 30% -load 0.3",
+		"-trouble fail:50%@0.3",
+		"-trouble refuse:50%@0.3",
+		"-shape batch -size 200 -workers 20 -trouble fail:100%" + roomy,
+		"-trouble none -answer 100ms -load 0.02" + roomy,
+		"-trouble none -answer 330ms -load 0.02" + roomy,
+		"-trouble none -answer 550ms -load 0.02" + roomy,
+	}
+	for _, pause := range []string{"20s", "1m", "10m", "1h"} {
+		for _, size := range []string{"20", "100", "500"} {
+			for _, first := range []string{"0", "4"} {
+				rows = append(rows, "-shape burst -trouble none,refuse:1%,refuse:5% -from "+pause+" -size "+size+" -first "+first+roomy)
+			}
+		}
+	}
+	for _, load := range []string{"0.0025", "0.025", "0.25"} { // 5, 50 and 500 calls a second
+		rows = append(rows, "-trouble none -first 3 -load "+load+roomy, "-trouble none -first 20 -load "+load+roomy)
+	}
+
+	for _, args := range rows {
+		c := settingsOf(t, args+" -after 1m")
+		c.exactly = []string{three, slots}
+		all := runPrograms(c)
+		for pair := range slices.Chunk(all.trials, all.ways) {
+			without, with := pair[0].outcomes[0], pair[1].outcomes[0]
+			require.InDelta(t, without.lostShare(), with.lostShare(), 0.5, args)
+			require.InDelta(t, without.half(), with.half(), 0.01, args)
+			require.InDelta(t, without.longest(), with.longest(), 0.1, args)
+			require.InDelta(t, without.waited(), with.waited(), 0.01, args)
+		}
+	}
+}
+
+// A fleet that is restarted while a service hangs, and knows nothing of it, is back soon, even if an answer takes most
+// of the timeout.
+func TestNoTrap(t *testing.T) {
+	manyCalls(t)
+	for _, answer := range []string{"300ms", "600ms", "850ms"} {
+		c := settingsOf(t, "-restart -after 10m -rate 6000 -load 0.01 -answer "+answer)
+		p, _ := c.program(trouble{name: "5s", duration: 5 * time.Second})
+		var made []*backoff.Slots
+		seen := func(plan, int) *backoff.Slots {
+			made = append(made, new(backoff.Slots))
+			return made[len(made)-1]
+		}
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(way{process: settings{retries: 3, slots: seen}.process}, p)
+			time.AfterFunc(p.back()+2*time.Minute, func() {
+				for _, one := range made {
+					require.Equal(t, math.MaxInt, one.Limit(), answer)
+				}
+			})
+			w.run()
+			require.Len(t, made, 2*p.processes)
+			require.Less(t, w.lostShare(), 5.0, answer)
+		})
+	}
+}
+
+// Calls that the service holds off take no slots from the others.
 func TestThrottled(t *testing.T) {
 	manyCalls(t)
-	all := outcomes(t, "-trouble none -throttled 6% -after 1m -only own")
-	require.Greater(t, all[ownBudget].lostShare(), 30.0)
-	require.Zero(t, all[ownApart].lost())
+	all := outcomes(t, "-trouble none -throttled 6% -after 1m -only slots")
+	require.Greater(t, all[byNumber].lostShare(), 30.0)
+	require.Zero(t, all[slots].lost())
 }

@@ -57,6 +57,8 @@ func (s *service) outcome(c *call) (took time.Duration, err error) {
 		return always, nil
 	case now < c.until:
 		return s.answer, backoff.RetryAfter(errThrottled, c.until-now)
+	case c.process.fails() || s.refusing > 0 && s.refuses(now, c.random.Float64()):
+		return refusal, errFailed
 	}
 	took = s.work(c, now)
 	if c.poison || s.failing > 0 && now >= s.from && c.random.Float64() < s.failing {

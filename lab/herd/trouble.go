@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	troubleAt = 30 * time.Second // when services get into trouble
-	degraded  = time.Minute      // how long half of the capacity lasts
+	degraded = time.Minute      // how long half of the capacity lasts, unless it is said
+	refusal  = time.Millisecond // how long it takes to refuse an attempt
 )
 
 // trouble is what a service gets into.
@@ -19,7 +19,8 @@ type trouble struct {
 	name     string        // the head of its column
 	duration time.Duration // for how long
 	left     float64       // share of its capacity meanwhile
-	failing  float64       // rate at which attempts fail from then on
+	failing  float64       // rate at which attempts fail from then on, after the work
+	refusing float64       // rate at which they are refused without any work, from then on or for the duration
 	hanging  float64       // share of calls that hang forever from then on
 	at       float64       // load, if it is not that of the flags
 }
@@ -29,6 +30,10 @@ func (t trouble) described() string {
 	switch {
 	case t.failing > 0:
 		return fmt.Sprintf("%g %% of attempts fail", t.failing*100)
+	case t.refusing > 0 && t.duration > 0:
+		return "all attempts are refused for " + spoken(t.duration)
+	case t.refusing > 0:
+		return fmt.Sprintf("%g %% of attempts are refused", t.refusing*100)
 	case t.hanging > 0:
 		return fmt.Sprintf("%g %% of calls hang forever", t.hanging*100)
 	case t.left > 0:
@@ -71,17 +76,8 @@ func parseTrouble(s string) (t trouble, err error) {
 	case name == "none":
 	case name == "half":
 		t = trouble{duration: degraded, left: 0.5}
-	case strings.HasPrefix(name, "hang:"):
-		t.left = 1
-		t.hanging, err = percentage(name[len("hang:"):])
-	case strings.HasPrefix(name, "fail:"):
-		t.left = 1
-		t.failing, err = percentage(name[len("fail:"):])
 	default:
-		t.duration, err = time.ParseDuration(name)
-		if err != nil || t.duration < time.Second || t.duration > 100*time.Hour {
-			err = errors.New("not none, half, fail:N%, hang:N% or a time from 1s on")
-		}
+		t, err = parseKind(name)
 	}
 
 	if loaded && err == nil {
@@ -92,6 +88,46 @@ func parseTrouble(s string) (t trouble, err error) {
 	}
 	t.name = strings.Replace(s, "@", ", ", 1)
 	return t, err
+}
+
+// parseKind returns the trouble of a name that has a share or a time.
+func parseKind(name string) (t trouble, err error) {
+	kind, value, _ := strings.Cut(name, ":")
+	t.left = 1
+	switch kind {
+	case "hang":
+		t.hanging, err = percentage(value)
+	case "fail":
+		t.failing, err = percentage(value)
+	case "refuse":
+		t.refusing, err = percentage(value)
+		if err != nil {
+			t.refusing = 1
+			t.duration, err = period(value)
+		}
+	case "half":
+		t.left = 0.5
+		t.duration, err = period(value)
+	default:
+		t.left = 0
+		t.duration, err = period(name)
+	}
+	return t, err
+}
+
+// period returns the duration of a trouble.
+func period(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < time.Second || d > 100*time.Hour {
+		return 0, errors.New("not none, half, fail:N%, refuse:N%, hang:N% or a time from 1s on")
+	}
+	return d, nil
+}
+
+// refuses reports whether an attempt that comes now is refused, by a random number below 1.
+func (p plan) refuses(now time.Duration, random float64) bool {
+	over := p.duration > 0 && now >= p.back()
+	return now >= p.from && !over && random < p.refusing
 }
 
 // percentage returns a share that is written in per cent.

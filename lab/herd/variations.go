@@ -16,15 +16,15 @@ var variations = []struct{ name, flags string }{
 	{"timeout 3 s, deadline 15 s", "-timeout 3s -deadline 15s"},
 	{"deadline 1 s, as the timeout", "-deadline 1s"},
 	{"the busiest process has 10 times the calls", "-skew 10"},
+	{"and another is that every 10 s", "-skew 10 -move 10s"},
+	{"all processes restart in the trouble", "-restart"},
 	{"four times the processes from the trouble on", "-grow 4"},
-	{"half of the slots", "-guess 0.5"},
-	{"twice the slots", "-guess 2"},
 }
 
-const variedTroubles = "none@0.3,none@0.6,none@0.9,10s@0.3,10s@0.6,10s@0.9,60s@0.8,half@0.8"
+const variedTroubles = "none@0.6,none@0.9,10s@0.3,10s@0.6,10s@0.9,60s@0.8,half@0.8"
 
 // variedWays are those in the cells of the variations.
-var variedWays = []string{noRetries, own, ownBudget}
+var variedWays = []string{noRetries, byNumber, slots, slotsBudget}
 
 // vary runs the handlers with the flags of a row, in some troubles, with the seeds of c.
 func (c config) vary(flags, troubles string) programs {
@@ -32,7 +32,7 @@ func (c config) vary(flags, troubles string) programs {
 	if err != nil {
 		panic(err)
 	}
-	row.seeds, row.exactly = c.seeds, variedWays
+	row.seeds, row.from, row.exactly = c.seeds, c.from, variedWays
 	return runPrograms(row)
 }
 

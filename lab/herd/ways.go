@@ -13,14 +13,13 @@ const (
 	noRetries   = "no retries"
 	three       = "3 retries"
 	threeBudget = "3 retries, budget"
-	own         = "slots of the own rate"
-	ownBudget   = "slots of the own rate, budget"
-	ownOnce     = "slots of the own rate, no retries"
-	ownTen      = "slots of the own rate, 10 retries"
-	ownForever  = "slots of the own rate, no limit"
-	ownApart    = "slots of the own rate, budget, apart"
+	byNumber    = "slots by number"
+	slots       = "slots"
+	slotsBudget = "slots, budget"
+	slotsOnce   = "slots, no retries"
+	slotsTen    = "slots, 10 retries"
+	slotsOn     = "slots, no limit"
 	half        = "slots of half the capacity"
-	halfBudget  = "slots of half the capacity, budget"
 	halfTwenty  = "slots of half the capacity, 20 retries"
 	twoLate     = "2 retries from 5 s"
 	usualWaits  = "default waits"
@@ -42,8 +41,8 @@ type caller func(context.Context, *call) error
 // settings are those of a Retrier, in each process.
 type settings struct {
 	retries int
-	slots   func(p plan, process int) int // nil: without
-	budget  func() *backoff.Budget        // nil: without
+	slots   func(p plan, process int) *backoff.Slots // nil: without
+	budget  func() *backoff.Budget                   // nil: without
 	waits   []backoff.ExponentialBackOffOpts
 }
 
@@ -57,7 +56,7 @@ const (
 func (s settings) process(p plan, process int) caller {
 	shared := backoff.Retrier{AttemptTimeout: p.timeout, MaxRetries: s.retries}
 	if s.slots != nil {
-		shared.Slots = backoff.NewSlots(s.slots(p, process))
+		shared.Slots = s.slots(p, process)
 	}
 	if s.budget != nil {
 		shared.Budget = s.budget()
@@ -70,63 +69,56 @@ func (s settings) process(p plan, process int) caller {
 	}
 }
 
-// ownRate counts slots as the documentation of backoff.Slots does: three quarters of the calls that the process makes
-// in a second × the timeout of an attempt, to the nearest, at least one. Processes that come with the trouble have the
-// slots of those that ran before.
+// sized are slots that size themselves.
+func sized(plan, int) *backoff.Slots { return new(backoff.Slots) }
+
+// numbered are slots by the number of ownRate.
+func numbered(p plan, process int) *backoff.Slots { return backoff.NewSlots(ownRate(p, process)) }
+
+// ownRate is the number of slots that is right for who knows it: three quarters of the calls that a process makes in
+// a second, at its busiest × the timeout of an attempt, to the nearest, at least one. Processes that come with the
+// trouble have the slots of those that ran before.
 func ownRate(p plan, process int) int {
-	calls := p.demand() * p.traffic(p.processes)[process%p.processes] * p.guess
-	return max(1, int(math.Round(0.75*calls*p.timeout.Seconds())))
-}
-
-// capacityShare counts slots by a share of what the service can do within the timeout of an attempt, over all
-// processes.
-func capacityShare(share float64) func(plan, int) int {
-	return func(p plan, _ int) int {
-		all := share * p.rate * p.guess * p.timeout.Seconds()
-		return max(1, int(all/float64(p.processes)))
+	busiest := process % p.processes
+	if p.move > 0 {
+		busiest = p.processes - 1 // each has been that
 	}
+	calls := p.demand() * p.traffic(p.processes)[busiest]
+	if p.within > 0 {
+		calls = float64(p.atOnce) / p.within.Seconds() / float64(p.processes)
+	}
+	return max(1, int(math.Round(0.75*calls*p.guess*p.timeout.Seconds())))
 }
 
-// sized is a budget that sizes itself.
-func sized() *backoff.Budget { return new(backoff.Budget) }
+// halfCapacity are half of the slots that the service can answer within the timeout of an attempt, over all
+// processes.
+func halfCapacity(p plan, _ int) *backoff.Slots {
+	all := 0.5 * p.rate * p.guess * p.timeout.Seconds()
+	return backoff.NewSlots(max(1, int(all/float64(p.processes))))
+}
+
+// budget is one that sizes itself.
+func budget() *backoff.Budget { return new(backoff.Budget) }
 
 // handlerWays are those in which somebody waits for the calls.
-func handlerWays(p plan) []way {
-	ways := []way{
+func handlerWays(plan) []way {
+	return []way{
 		{noRetries, settings{retries: none}.process},
 		{three, settings{retries: 3}.process},
-		{threeBudget, settings{retries: 3, budget: sized}.process},
-		{own, settings{retries: 3, slots: ownRate}.process},
-		{ownBudget, settings{retries: 3, slots: ownRate, budget: sized}.process},
-		{ownOnce, settings{retries: none, slots: ownRate}.process},
-		{half, settings{retries: 3, slots: capacityShare(0.5)}.process},
-		{halfBudget, settings{retries: 3, slots: capacityShare(0.5), budget: sized}.process},
+		{threeBudget, settings{retries: 3, budget: budget}.process},
+		{byNumber, settings{retries: 3, slots: numbered}.process},
+		{slots, settings{retries: 3, slots: sized}.process},
+		{slotsBudget, settings{retries: 3, slots: sized, budget: budget}.process},
+		{slotsOnce, settings{retries: none, slots: sized}.process},
 	}
-	if p.throttled > 0 {
-		ways = append(ways, way{ownApart, apart(settings{retries: 3, slots: ownRate, budget: sized})})
-	}
-	return ways
 }
 
 // eventWays are those of calls that can wait.
 func eventWays(p plan) []way {
 	return append(handlerWays(p),
-		way{ownTen, settings{retries: 10, slots: ownRate}.process},
-		way{ownForever, settings{retries: noLimit, slots: ownRate}.process},
+		way{slotsTen, settings{retries: 10, slots: sized}.process},
+		way{slotsOn, settings{retries: noLimit, slots: sized}.process},
 	)
-}
-
-// apart gives the calls that the service holds off a Retrier of their own.
-func apart(s settings) func(plan, int) caller {
-	return func(p plan, process int) caller {
-		usual, held := s.process(p, process), s.process(p, process)
-		return func(ctx context.Context, c *call) error {
-			if c.until > 0 {
-				return held(ctx, c)
-			}
-			return usual(ctx, c)
-		}
-	}
 }
 
 // batchWays are those of many calls at once.
@@ -134,9 +126,9 @@ func batchWays(plan) []way {
 	return []way{
 		{noRetries, settings{retries: none}.process},
 		{three, settings{retries: 3}.process},
-		{half, settings{retries: 3, slots: capacityShare(0.5)}.process},
-		{halfBudget, settings{retries: 3, slots: capacityShare(0.5), budget: sized}.process},
-		{halfTwenty, settings{retries: 20, slots: capacityShare(0.5)}.process},
+		{slots, settings{retries: 3, slots: sized}.process},
+		{half, settings{retries: 3, slots: halfCapacity}.process},
+		{halfTwenty, settings{retries: 20, slots: halfCapacity}.process},
 	}
 }
 

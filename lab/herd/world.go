@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -17,7 +18,11 @@ type plan struct {
 	seed      uint64
 	processes int
 	skew      float64       // factor by which the busiest process has more calls than the idlest
+	move      time.Duration // after so long, each process has the traffic of the one before it, if it is set
 	grow      int           // factor by which there are more processes from the trouble on
+	surge     int           // factor by which there are more calls from the trouble on
+	restart   bool          // all processes are restarted in the middle of the trouble
+	first     int           // attempts of each process that fail before all others
 	guess     float64       // factor by which those who count slots take a rate for too large
 	rate      float64       // of requests that the service can do, per second
 	load      float64       // of first attempts, as a share of it
@@ -26,9 +31,8 @@ type plan struct {
 	answer    time.Duration // the time of an answer besides the queue and the work
 
 	trouble
-	from   time.Duration // when it begins
-	after  time.Duration // for how long calls begin after it
-	window int           // of seconds over which the share of successes is averaged
+	from  time.Duration // when it begins
+	after time.Duration // for how long calls begin after it
 
 	timeout    time.Duration // of attempts
 	deadline   time.Duration // of calls, if it is set
@@ -36,8 +40,10 @@ type plan struct {
 	throttled  float64       // share of calls that the service holds off
 	neighbours float64       // requests per second of other programs to the service, which do not retry
 
-	atOnce int  // calls that begin at the moment at which the trouble begins
-	fresh  bool // each call has a process of its own
+	atOnce  int           // calls that begin with the trouble
+	within  time.Duration // for how long they begin, at random times; at zero they begin at once
+	workers int           // that make them, each one call after the other, if they are limited
+	fresh   bool          // each call has a process of its own
 }
 
 // back returns when the service is back, closing when the last calls begin, last when all that goes on is cut off.
@@ -70,9 +76,6 @@ type outcome struct {
 	history
 }
 
-// recovered returns the seconds after which the service has recovered, once it is back.
-func (o *outcome) recovered() float64 { return o.recovery(o.back(), o.closing(), o.window) }
-
 // othersAfter returns the requests of other programs that are lost after the trouble, in per cent.
 func (o *outcome) othersAfter() float64 { return o.othersShare(o.back(), o.closing()) }
 
@@ -83,12 +86,30 @@ type world struct {
 	*service
 	history
 	start time.Time
-	fleet []caller   // those that run first, then those that come with the trouble
-	early []float64  // the traffic of those that run first
-	late  []float64  // the traffic of all, from the trouble on
-	count sync.Mutex // guards history and calls
-	calls uint64     // that have begun
+	early []float64 // the traffic of the processes that run first
+	late  []float64 // the traffic of all, from the trouble on
 	wait  sync.WaitGroup
+
+	mu    sync.Mutex // guards what follows, and history
+	calls uint64     // that have begun
+	fleet []*process // those that run first, then those that come with the trouble
+	kill  func()     // ends them
+}
+
+// process is a process of a program.
+type process struct {
+	caller
+	ctx   context.Context // ends with it
+	first int             // so many attempts fail; guarded by the service
+}
+
+// fails reports whether an attempt is one of the first, and fails.
+func (p *process) fails() bool {
+	if p == nil || p.first == 0 { // other programs have no process
+		return false
+	}
+	p.first--
+	return true
 }
 
 // play has a program go through a plan, with simulated time. With the same plan, all ways get the same calls.
@@ -107,36 +128,64 @@ func newWorld(s way, p plan) *world {
 	w.service = newService(p, w.start)
 	w.early = p.traffic(p.processes)
 	w.late = p.traffic(p.processes * p.grow)
-	for i := range p.processes * p.grow {
-		w.fleet = append(w.fleet, s.process(p, i))
-	}
+	w.launch()
 	return w
+}
+
+// launch starts all processes. It requires mu, or that nothing runs yet.
+func (w *world) launch() {
+	ctx, cancel := context.WithCancel(context.Background()) // a deadline would change what retries do
+	w.kill = cancel
+	w.fleet = nil
+	for i := range w.processes * w.grow {
+		w.fleet = append(w.fleet, &process{w.way.process(w.plan, i), ctx, w.first})
+	}
+}
+
+// end ends all processes.
+func (w *world) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kill()
+}
+
+// relaunch ends all processes, and starts others in their places.
+func (w *world) relaunch() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kill()
+	w.launch()
 }
 
 // run runs everything that the plan has.
 func (w *world) run() {
-	ctx, cancel := context.WithCancel(context.Background())
-	end := time.AfterFunc(w.plan.last(), cancel) // a deadline would change what retries do
+	defer w.end()
+	defer time.AfterFunc(w.plan.last(), w.end).Stop()
+	if w.restart {
+		defer time.AfterFunc(w.from+w.duration/2, w.relaunch).Stop()
+	}
 
 	if w.load > 0 {
-		w.wait.Go(func() { w.arrivals(w.demand(), 0, func() { w.begin(ctx, -1) }) })
+		w.wait.Go(func() { w.arrivals(w.demand(), 0, func() { w.begin(-1) }) })
 	}
 	if w.atOnce > 0 {
-		w.wait.Go(func() { w.beginAtOnce(ctx) })
+		w.beginAtOnce()
 	}
 	if w.neighbours > 0 {
-		w.wait.Go(func() { w.arrivals(w.neighbours, 3, func() { w.neighbour(ctx) }) })
+		w.wait.Go(func() { w.arrivals(w.neighbours, 3, w.neighbour) })
 	}
 	w.wait.Wait()
-	end.Stop()
-	cancel()
 }
 
-// arrivals calls begin at random times, rate times a second on average, until the plan closes.
+// arrivals calls begin at random times, rate times a second on average, and more in a surge, until the plan closes.
 func (w *world) arrivals(rate float64, stream uint64, begin func()) {
 	random := rand.New(rand.NewPCG(w.seed, stream))
 	for {
-		time.Sleep(seconds(random.ExpFloat64() / rate))
+		surge := 1.0
+		if w.now() >= w.from {
+			surge = float64(w.surge)
+		}
+		time.Sleep(seconds(random.ExpFloat64() / (rate * surge)))
 		if w.now() >= w.closing() {
 			return
 		}
@@ -148,27 +197,44 @@ func (w *world) arrivals(rate float64, stream uint64, begin func()) {
 func (w *world) now() time.Duration { return time.Since(w.start) }
 func (w *world) second() int        { return int(w.now() / time.Second) }
 
-// beginAtOnce begins calls with the trouble, a microsecond apart, so that their order is always the same.
-func (w *world) beginAtOnce(ctx context.Context) {
-	time.Sleep(w.from)
-	for i := range w.atOnce {
-		w.begin(ctx, i%w.processes)
-		time.Sleep(time.Microsecond)
+// beginAtOnce begins the calls that begin with the trouble: all of them a microsecond apart, so that their order is
+// always the same, or at random times, after a call of each process and a pause. Workers make one after the other.
+func (w *world) beginAtOnce() {
+	if w.within > 0 {
+		for i := range w.processes {
+			w.begin(i)
+			time.Sleep(time.Microsecond)
+		}
+	}
+
+	random := rand.New(rand.NewPCG(w.seed, 0))
+	workers := cmp.Or(w.workers, w.atOnce)
+	for i := range workers {
+		at := w.from + time.Duration(i)*time.Microsecond
+		if w.within > 0 {
+			at = w.from + time.Duration(random.Int64N(int64(w.within)))
+		}
+		w.wait.Go(func() {
+			time.Sleep(at - w.now())
+			for ; i < w.atOnce; i += workers {
+				w.do(w.newCall(i % w.processes))
+			}
+		})
 	}
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// begin begins a call in a process, or in any if that is negative.
-func (w *world) begin(ctx context.Context, process int) {
-	c := w.newCall(process)
-	w.wait.Go(func() { w.do(ctx, c) })
+// begin begins a call, as newCall returns it.
+func (w *world) begin(number int) {
+	c := w.newCall(number)
+	w.wait.Go(func() { w.do(c) })
 }
 
 // call is one call of a program.
 type call struct {
 	world   *world
-	caller  caller
+	process *process
 	random  *rand.Rand
 	arrived time.Duration
 	sent    time.Duration // when its first request was sent, if it was
@@ -184,16 +250,16 @@ const (
 	longestHold  = 30 * time.Second
 )
 
-// newCall returns a call that arrives now.
-func (w *world) newCall(process int) *call {
-	w.count.Lock()
+// newCall returns a call that arrives now, of a process, or of any if its number is negative.
+func (w *world) newCall(number int) *call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.calls++
 	random := rand.New(rand.NewPCG(w.seed, 1<<32+w.calls))
-	w.count.Unlock()
 
 	c := &call{world: w, random: random, arrived: w.now(), sent: -1}
-	if process < 0 {
-		process = w.pick(random.Float64())
+	if number < 0 {
+		number = w.pick(random.Float64())
 	}
 	c.poison = random.Float64() < w.poison
 	c.hangs = random.Float64() < w.hanging && c.arrived >= w.from
@@ -201,9 +267,9 @@ func (w *world) newCall(process int) *call {
 		c.until = c.arrived + shortestHold + time.Duration(random.Int64N(int64(longestHold-shortestHold)))
 	}
 
-	c.caller = w.fleet[process]
+	c.process = w.fleet[number]
 	if w.fresh {
-		c.caller = w.process(w.plan, process)
+		c.process = &process{w.way.process(w.plan, number), c.process.ctx, w.first}
 	}
 	return c
 }
@@ -214,24 +280,29 @@ func (w *world) pick(random float64) int {
 	if w.now() >= w.from {
 		shares = w.late
 	}
+	moved := 0
+	if w.move > 0 {
+		moved = int(w.now() / w.move)
+	}
 	for i, share := range shares {
 		random -= share
 		if random < 0 {
-			return i
+			return (i + moved) % len(shares)
 		}
 	}
-	return len(shares) - 1
+	return (len(shares) - 1 + moved) % len(shares)
 }
 
 // do makes a call, and counts it.
-func (w *world) do(ctx context.Context, c *call) {
+func (w *world) do(c *call) {
 	counted := !c.poison && !c.hangs && c.until == 0
-	w.count.Lock()
+	w.mu.Lock()
 	if counted {
 		w.begun.add(w.second())
 	}
-	w.count.Unlock()
+	w.mu.Unlock()
 
+	ctx := c.process.ctx
 	if w.deadline > 0 && c.until == 0 {
 		// Times that are multiples of each other would leave the order of two events to chance.
 		limit := w.deadline - time.Duration(1+c.random.IntN(1000))
@@ -239,10 +310,10 @@ func (w *world) do(ctx context.Context, c *call) {
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	err := c.caller(ctx, c)
+	err := c.process.caller(ctx, c)
 
-	w.count.Lock()
-	defer w.count.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if !counted {
 		return
 	}
@@ -257,13 +328,13 @@ func (w *world) do(ctx context.Context, c *call) {
 }
 
 // neighbour sends a request of another program, which does not retry.
-func (w *world) neighbour(ctx context.Context) {
+func (w *world) neighbour() {
 	second := w.second()
 	c := &call{world: w, others: true, random: rand.New(rand.NewPCG(w.seed, 1<<33+uint64(w.now())))}
 	w.wait.Go(func() {
-		err := c.attempt(ctx)
-		w.count.Lock()
-		defer w.count.Unlock()
+		err := c.attempt(context.Background())
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.others.add(second)
 		if err != nil {
 			w.othersLost.add(second)

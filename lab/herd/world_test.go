@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -16,7 +15,7 @@ func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 // simple is a plan of a service that works on one request at a time, for so long.
 func simple(work time.Duration) plan {
 	return plan{
-		processes: 1, skew: 1, grow: 1, guess: 1, rate: 1 / work.Seconds(), servers: 1, even: true,
+		processes: 1, skew: 1, grow: 1, surge: 1, guess: 1, rate: 1 / work.Seconds(), servers: 1, even: true,
 		timeout: time.Second, from: time.Hour, after: time.Hour,
 	}
 }
@@ -35,14 +34,38 @@ func TestCapacity(t *testing.T) {
 		{"half", 30, 3, 36},
 		{"half", 28, 3, 32},
 		{"half", 80, 7, 92},
+		{"half:2m", 80, 7, 94},
+		{"refuse:10s", 35, 3, 38},
 		{"hang:20%", 35, 3, 38},
 		{"fail:20%", 35, 3, 38},
 	} {
 		trouble, err := parseTrouble(row.trouble)
 		require.NoError(t, err)
-		p := plan{trouble: trouble, from: troubleAt}
+		p := plan{trouble: trouble, from: usualFrom}
 		got := p.done(row.begin*time.Second, row.work*time.Second)
 		require.Equal(t, row.done*time.Second, got, "%s: %d s from %d on", row.trouble, row.work, row.begin)
+	}
+}
+
+// A service refuses all attempts for so long, or so many from then on.
+func TestRefusal(t *testing.T) {
+	for _, row := range []struct {
+		trouble string
+		at      time.Duration // in seconds
+		random  float64
+		want    bool
+	}{
+		{"refuse:10s", 29, 0, false},
+		{"refuse:10s", 30, 0.99, true},
+		{"refuse:10s", 40, 0, false},
+		{"refuse:5%", 29, 0, false},
+		{"refuse:5%", 3000, 0.04, true},
+		{"refuse:5%", 3000, 0.05, false},
+	} {
+		trouble, err := parseTrouble(row.trouble)
+		require.NoError(t, err)
+		p := plan{trouble: trouble, from: usualFrom}
+		require.Equal(t, row.want, p.refuses(row.at*time.Second, row.random), row)
 	}
 }
 
@@ -80,7 +103,7 @@ func TestServe(t *testing.T) {
 		w := newWorld(way{process: settings{retries: 1}.process}, simple(100*time.Millisecond))
 		start := time.Now()
 		c := &call{world: w, random: random(1), until: 20 * time.Second}
-		require.NoError(t, w.fleet[0](t.Context(), c))
+		require.NoError(t, w.fleet[0].caller(t.Context(), c))
 		require.GreaterOrEqual(t, time.Since(start), c.until)
 	})
 }
@@ -95,19 +118,6 @@ func TestUnended(t *testing.T) {
 	o := play(way{process: settings{retries: none}.process}, p)
 	require.Equal(t, 2, o.begun.total())
 	require.Equal(t, 1, o.lost())
-}
-
-func TestRecovery(t *testing.T) {
-	h := &history{}
-	for second := range 340 {
-		h.begun.add(second)
-		if second < 30 || second >= 47 {
-			h.good.add(second)
-		}
-	}
-	require.Equal(t, 7.0, h.recovery(40*time.Second, 340*time.Second, 5))
-	h.good[339] = 0
-	require.True(t, math.IsInf(h.recovery(40*time.Second, 340*time.Second, 5), 1))
 }
 
 // The busiest process has more calls than the idlest by the skew, and those that come with the trouble have as many as
@@ -129,6 +139,64 @@ func TestTraffic(t *testing.T) {
 			require.Equal(t, most, w.pick(0.999))
 		})
 	}
+}
+
+// The traffic of the processes moves on by one of them at a time.
+func TestMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := simple(time.Second)
+		p.processes = 3
+		p.move = time.Minute
+		w := newWorld(way{process: settings{}.process}, p)
+		for _, want := range []int{0, 1, 2, 0} {
+			require.Equal(t, want, w.pick(0))
+			require.Equal(t, (want+2)%3, w.pick(0.999))
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
+// When the processes are restarted, their calls are cut off, and those that follow are made by others.
+func TestRestart(t *testing.T) {
+	p := simple(3 * time.Second)
+	p.timeout = time.Hour
+	p.trouble = trouble{duration: 10 * time.Second, left: 1}
+	p.from = 10 * time.Second
+	p.restart = true
+	p.atOnce = 3 // of which the first is done before the restart, and the second after it
+	p.workers = 1
+	var made, called []int
+	o := play(way{process: func(p plan, number int) caller {
+		made = append(made, number)
+		id := len(made)
+		next := settings{retries: none}.process(p, number)
+		return func(ctx context.Context, c *call) error {
+			called = append(called, id)
+			return next(ctx, c)
+		}
+	}}, p)
+	require.Equal(t, []int{0, 0}, made)
+	require.Equal(t, []int{1, 1, 2}, called)
+	require.Equal(t, 1, o.lost())
+}
+
+// A burst comes within a second, after a call of each process and a pause. The first attempts fail, if there are to be
+// such, and so do those that are refused, at once.
+func TestBurst(t *testing.T) {
+	all := outcomes(t, "-shape burst -size 50 -from 1m -first 3 -trouble refuse:100% -rate 2000 -servers 200")
+	o := all[three]
+	require.Equal(t, 5, o.begun.sum(0, 60))
+	require.Equal(t, 50, o.begun.sum(60, 61))
+	require.Equal(t, 5, o.good.total())
+	require.Equal(t, (5+50)*4, o.requests.total())
+	require.Less(t, all[noRetries].slowest, 2*time.Millisecond)
+}
+
+// With a surge there are more calls from the trouble on.
+func TestSurge(t *testing.T) {
+	o := outcomes(t, "-trouble none -load 0.3 -surge 3 -after 1m -only no")[noRetries]
+	require.InDelta(t, 18*30, o.begun.sum(0, 30), 60)
+	require.InDelta(t, 54*60, o.begun.sum(30, 90), 200)
 }
 
 // The requests of other programs are counted apart. They are lost if the service is down.
