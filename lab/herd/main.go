@@ -29,7 +29,8 @@
 //
 // # The scenarios
 //
-// Programs is the usual one. Variations are handlers with something else varied in each row.
+// Programs is the usual one. Variations are handlers with something else varied in each row. In contention, clients
+// compete to write one row of a database.
 //
 // Herd exits with 0 after success, with 1 if the results cannot be written, and with 2 for bad usage.
 package main
@@ -72,6 +73,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 var scenarios = map[string][]string{
 	"programs":   {},
 	"variations": {"scenario", "seeds", "from"},
+	"contention": {"scenario", "seeds"},
 }
 
 // simulate runs the scenario, and writes what it comes to.
@@ -80,6 +82,8 @@ func simulate(c config, stdout io.Writer) (err error) {
 	switch c.scenario {
 	case "variations":
 		writeVariations(c, out)
+	case "contention":
+		writeContention(c, out)
 	default:
 		err = writePrograms(c, out)
 	}

@@ -48,23 +48,24 @@ func output(t *testing.T, args string, more ...string) string {
 
 func TestUsage(t *testing.T) {
 	for message, args := range map[string]string{
-		"flag provided but not defined: -nosuch":          "-nosuch",
-		`unexpected argument "extra"`:                     "extra",
-		`-scenario "flood" is not programs, variations`:   "-scenario flood",
-		`-shape "round" is not batch, burst, devices`:     "-shape round",
-		"-load is above 1":                                "-load 1.5",
-		"-load NaN is not above zero":                     "-load NaN",
-		"-after -5ms is not above zero":                   "-after -5ms",
-		"-processes 0 is not above zero":                  "-processes 0",
-		"-rate +Inf is not above zero, or too large":      "-rate Inf",
-		"-servers is not for -scenario variations":        "-scenario variations -servers 2",
-		`-only "x" is in no name`:                         "-only x",
-		"not a percentage above zero":                     "-poison 2",
-		"-timeout must be longer than -answer":            "-timeout 5ms",
-		"not none, half, fail:N%":                         "-trouble 10s,slow",
-		"not none, half, fail:N%, refuse:N%":              "-trouble half:10",
-		"-move -1s is not above zero":                     "-move -1s",
-		"the load after @ is not a number from 0.01 to 1": "-trouble 10s@2",
+		"flag provided but not defined: -nosuch":                    "-nosuch",
+		`unexpected argument "extra"`:                               "extra",
+		`-scenario "flood" is not contention, programs, variations`: "-scenario flood",
+		`-shape "round" is not batch, burst, devices`:               "-shape round",
+		"-load is above 1":                                          "-load 1.5",
+		"-load NaN is not above zero":                               "-load NaN",
+		"-after -5ms is not above zero":                             "-after -5ms",
+		"-processes 0 is not above zero":                            "-processes 0",
+		"-rate +Inf is not above zero, or too large":                "-rate Inf",
+		"-servers is not for -scenario variations":                  "-scenario variations -servers 2",
+		`-only "x" is in no name`:                                   "-only x",
+		"not a percentage above zero":                               "-poison 2",
+		"-timeout must be longer than -answer":                      "-timeout 5ms",
+		"not none, half, fail:N%":                                   "-trouble 10s,slow",
+		"not none, half, fail:N%, refuse:N%":                        "-trouble half:10",
+		"-move -1s is not above zero":                               "-move -1s",
+		"-from is not for -scenario contention":                     "-scenario contention -from 1m",
+		"the load after @ is not a number from 0.01 to 1":           "-trouble 10s@2",
 	} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, 2, run(strings.Fields(args), &stdout, &stderr), args)
@@ -74,5 +75,5 @@ func TestUsage(t *testing.T) {
 
 	var stdout, stderr bytes.Buffer
 	require.Zero(t, run([]string{"-h"}, &stdout, &stderr))
-	require.Contains(t, stderr.String(), "programs, variations")
+	require.Contains(t, stderr.String(), "contention, programs, variations")
 }
