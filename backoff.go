@@ -10,8 +10,8 @@
 //		return db.PingContext(ctx)
 //	})
 //
-// That makes at most four attempts of two seconds each. It waits about 0.5 s after the first failure, and half
-// as long again after each further one. It gives up earlier if ctx ends, or if the next attempt would come too late.
+// That makes at most four attempts of two seconds each. It waits about 0.5 s after the first failure, and 1.5
+// times as long after each further one. It gives up earlier if ctx ends, or if the next attempt would come too late.
 //
 // The package is a drop-in replacement for github.com/cenkalti/backoff/v4.
 //
@@ -19,11 +19,11 @@
 //
 // A [Retrier] is for calls to a service: [Retrier.Do], or [DoWithData] for a function that returns a value. It
 // puts the parts together in the right order: the timeout of an attempt, the [Slots], the waits, the number of retries,
-// and the [Budget] that pays for them. With slots, retries do not keep a service down that has got into trouble; the
-// slots find out by themselves how many calls that is. A program that makes few calls, such as a command or a cron job,
+// and the [Budget] that pays for them. With slots, retries do not keep a service down that has got into trouble; how many
+// calls it can take then, the slots find out by themselves. A program that makes few calls, such as a command or a cron job,
 // needs neither slots nor a budget.
 //
-// httpretry, sqlretry and grpcretry have the same for HTTP clients, SQL transactions and gRPC clients.
+// The packages httpretry, sqlretry and grpcretry do the same for HTTP clients, SQL transactions and gRPC clients.
 //
 // # Policies and loops
 //

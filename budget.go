@@ -31,7 +31,7 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 //
 // A fresh budget pays for five retries, whoever makes them: it starts full. The bucket sizes itself, unless
 // Capacity is set. Full, it pays for one retry for each success of about the last three seconds, and for at
-// least five. When a success makes the bucket larger, the added room is full.
+// least five. When a success makes the bucket larger, the added room is full. Time alone puts nothing in.
 //
 // A retry is paid for before its wait. What it took comes back if it succeeds. It also comes back if the retry has no
 // outcome: the context ends in the wait, no slot is free after it, or a function panics. A success at the first attempt
@@ -64,7 +64,7 @@ type Budget struct {
 	RetryCost int
 
 	// SuccessRefund is the number of tokens that a success at the first attempt puts in. Zero means 1, a negative
-	// value none. A success after a retry puts back what that retry took.
+	// value none. In a Retrier, a success after a retry puts back what that retry took.
 	SuccessRefund int
 
 	mu         sync.Mutex

@@ -162,9 +162,9 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 		width = min(width, longest-low)
 	}
 
-	minWait := b.caller.minWait
-	if minWait > low { // the window moves up to start there
-		wait = minWait + draw(min(width, math.MaxInt64-minWait), random)
+	asked := b.caller.asked
+	if asked > low { // the window moves up to start there
+		wait = asked + draw(min(width, math.MaxInt64-asked), random)
 	}
 
 	if b.MaxElapsedTime != 0 && !b.fits(wait) {

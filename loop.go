@@ -14,12 +14,12 @@ type loop struct {
 	notify  Notify      // or nil
 	timer   Timer       // the caller's, or nil
 	ticker  *Ticker     // whose loop it is, or nil
-	retrier *Retrier    // the same
+	retrier *Retrier    // whose loop it is, or nil
 	system  *time.Timer // made for the first wait that needs one
 
-	strict bool  // no wait may outlast the deadline; set by the first wait above zero
-	final  bool  // the last error allows no other attempt: it is permanent, or Retryable has refused it
-	before error // of the attempt before the one that has just failed, or nil
+	strict   bool  // no wait may outlast the deadline; set by the first wait above zero
+	isAnswer bool  // the last error allows no other attempt: it is permanent, or Retryable has refused it
+	before   error // of the attempt before the one that has just failed, or nil
 }
 
 // retry is the loop of [Retry] and its variants. Most often the first attempt is the only one, and needs no loop.
@@ -58,12 +58,12 @@ func (l *loop) next(last error) error {
 	return l.pause(wait, last)
 }
 
-// decide returns the wait before the next attempt, or the error with which the loop gives up. What may end a loop
-// is here, in its order, but for a Retrier's budget.
+// decide returns the wait before the next attempt, or the error with which the loop gives up. What may end a loop before
+// a wait is here, in its order, but for a Retrier's budget, which call.next asks then.
 func (l *loop) decide(last error) (time.Duration, error) {
 	permanent, ok := unmark(last)
 	if ok {
-		l.final = true
+		l.isAnswer = true
 		return 0, permanent
 	}
 	err := l.ctx.Err()
@@ -75,14 +75,14 @@ func (l *loop) decide(last error) (time.Duration, error) {
 
 	r := l.retrier
 	if r != nil && r.Retryable != nil && !r.Retryable(last) {
-		l.final = true
+		l.isAnswer = true
 		return 0, last
 	}
 	if l.policy == nil {
 		l.policy = r.newPolicy(l.ctx)
 	}
 
-	asked := minWait(last)
+	asked := serverWait(last)
 	wait := nextWait(l.policy, asked)
 	// The policy may have ended the context, or have stopped because that has ended: the context is the reason then.
 	err = l.ctx.Err()
@@ -97,9 +97,9 @@ func (l *loop) decide(last error) (time.Duration, error) {
 	return wait, l.tooLate(wait, asked, last)
 }
 
-// nextWait returns the next wait of b for a loop that waits for at least minWait, or [Stop].
-func nextWait(b BackOff, minWait time.Duration) time.Duration {
-	if announce(b, caller{isLoop: true, minWait: minWait}) {
+// nextWait returns the next wait of b for a loop that waits for at least asked, or [Stop].
+func nextWait(b BackOff, asked time.Duration) time.Duration {
+	if announce(b, caller{isLoop: true, asked: asked}) {
 		defer announce(b, caller{}) // what b is told holds for this question alone
 	}
 
@@ -107,17 +107,17 @@ func nextWait(b BackOff, minWait time.Duration) time.Duration {
 	if wait < 0 {
 		return Stop
 	}
-	return max(wait, minWait) // a policy that is no callee does not know minWait
+	return max(wait, asked) // a policy that is no callee does not know asked
 }
 
 // caller is who calls NextBackOff, which has no parameter. The zero value is a caller by hand.
 type caller struct {
-	isLoop  bool          // of this package
-	minWait time.Duration // it will wait for at least this long
+	isLoop bool          // of this package
+	asked  time.Duration // it will wait for at least this long
 }
 
-// callee is a policy that must know its caller. A policy that limits time must know minWait, or the loop waits past
-// the limit; a random one adds its jitter to minWait.
+// callee is a policy that must know its caller. A policy that limits time must know asked, or the loop waits past
+// the limit; a random one adds its jitter to it.
 type callee interface{ calledBy(c caller) }
 
 // announce tells the policy in b that must know who calls it, and reports whether there is one.
@@ -131,8 +131,8 @@ func announce(b BackOff, c caller) (told bool) {
 	return false
 }
 
-// minWait returns the wait that a [RetryAfterError] in err asks for, or 0.
-func minWait(err error) time.Duration {
+// serverWait returns the wait that a [RetryAfterError] in err asks for, or 0.
+func serverWait(err error) time.Duration {
 	e, ok := asType[*RetryAfterError](err)
 	if !ok || e == nil {
 		return 0
@@ -140,8 +140,9 @@ func minWait(err error) time.Duration {
 	return max(0, e.Duration)
 }
 
-// tooLate returns an error if wait must not start, because it would outlast the context's deadline. A server has asked
-// for so much of it. That is never so for a Ticker, nor with a custom Timer, whose time may not be real.
+// tooLate returns an error if wait must not start, because it would outlast the context's deadline. asked is the part of
+// wait that a server has asked for. A Ticker refuses no wait, nor does a loop with a custom Timer, whose time may not be
+// real.
 func (l *loop) tooLate(wait, asked time.Duration, last error) error {
 	deadline, ok := l.ctx.Deadline()
 	if !ok || l.ticker != nil || l.timer != nil {

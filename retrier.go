@@ -19,8 +19,8 @@ const (
 const longWait = 2 * time.Second
 
 // ErrRetriesExhausted is what the error of [Retrier.Do] matches, by [errors.Is], if no retries were left, the policy
-// allowed no more time, or a server asked for a wait longer than MaxRetryAfter. The error also matches that of the last
-// attempt.
+// allowed no more time, or a server asked for a wait longer than MaxRetryAfter; but not if MaxRetries is negative. The
+// error also matches that of the last attempt.
 var ErrRetriesExhausted = errors.New("retries exhausted")
 
 // Retrier calls a service, and tries again when a call fails. Declare one for each service, shared by all calls to it:
@@ -59,8 +59,8 @@ type Retrier struct {
 	// math.MaxInt and return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute)).
 	Policy func() BackOff
 
-	// Retryable reports whether to try again after err. Nil means after all errors but permanent ones. A function
-	// of another library may refuse the timeout of an attempt.
+	// Retryable reports whether to try again after err; permanent errors never are. Nil means all others. Many
+	// libraries have such a function that returns false for a timeout: with it, a timeout is not retried.
 	Retryable func(err error) bool
 
 	// Budget pays for the retries: for five at first. Nil means no budget.
@@ -71,19 +71,19 @@ type Retrier struct {
 	Notify func(ctx context.Context, attempt int, err error, wait time.Duration)
 
 	// Done, if not nil, is called once at the end of each call, with the number of its attempts and what Do
-	// returns: not if a function panics. The number is 0 if op was not called. ctx is that of Do.
+	// returns; not if a function panics or exits. The number is 0 if op was not called. ctx is that of Do.
 	Done func(ctx context.Context, attempts int, err error)
 }
 
-// Do calls op until it succeeds or r gives up. Between two attempts it does what [Retry] does, save for this:
+// Do calls op until it succeeds or r gives up. What [Retry] promises holds, save for this:
 //
 //   - If ctx has ended already, op is not called. The error matches ctx.Err() and context.Cause(ctx).
 //   - If there is no slot in time, op is not called. The error matches [ErrNoSlot].
 //   - op receives a context of its own, which ends with ctx, after AttemptTimeout, and when op returns.
-//   - A wait that would outlast ctx's deadline never starts, not even the first.
+//   - A wait that would outlast ctx's deadline never starts, not even the first. (That is asked before Notify.)
 //
-// So Do may return immediately, and so it does if the budget is empty, or a server asks for more than MaxRetryAfter. If
-// you call it again and again in a loop of your own, wait between the calls.
+// So Do may return immediately after its first failure, and so it does if the budget is empty, or a server asks for more
+// than MaxRetryAfter. If you call it again and again in a loop of your own, wait between the calls.
 //
 // Read whatever belongs to op's context inside op: the body of a response that op returns cannot be read any more
 // ("context canceled"), nor can the rows of a query. And op must end when its context does: what it leaves running
@@ -93,7 +93,7 @@ type Retrier struct {
 //
 //   - [ErrNoSlot] if the call got no slot. Nothing was sent by this call.
 //   - [ErrRetriesExhausted] and the last error if no retries were left, the policy allowed no more time, or a server
-//     asked for more than MaxRetryAfter. In the last error, the wait that it asked for is found as a [RetryAfterError].
+//     asked for more than MaxRetryAfter; the last error alone if MaxRetries is negative. In the last error, the wait that it asked for is found as a [RetryAfterError].
 //   - [ErrBudgetExhausted] and the last error if Budget could not pay for the next retry.
 //   - ctx.Err(), context.Cause(ctx) and the last error if ctx ended. If it ended in an attempt, the error matches
 //     that of the attempt before as well.
@@ -110,15 +110,17 @@ type Retrier struct {
 // # Slots
 //
 // A call acquires a slot before its first attempt. If none is free, it stands in line, as [Slots.Acquire] says: without
-// a deadline for as long as that takes. It holds the slot in its attempts and in short waits. A long wait is made without
-// the slot, and the call stands in line again after it. A wait is long if it exceeds what the server asks for (mostly
-// nothing) by AttemptTimeout, or by two seconds if that is less. While more slots are in use than there may be, every
-// wait is.
+// a deadline for as long as that takes. It keeps the slot in waits that a server asks for, and in short ones. A wait is
+// made without the slot, and the call stands in line again after it,
 //
-// To Slots that size themselves, an attempt is late if op returns an error and its context has ended, or the error has a
-// method Timeout that returns true, or matches [context.DeadlineExceeded]. It is answered if it is not late and
-// succeeds, is permanent, or is refused by Retryable. A call that has neither an AttemptTimeout nor a deadline
-// holds none of them.
+//   - if it is longer than what the server asks for (mostly nothing) by AttemptTimeout, or by two seconds if that is less;
+//   - if more slots are in use than there may be.
+//
+// Slots that size themselves learn how each attempt has ended. It is late if op returns an error and its context has
+// ended, or the error has a method Timeout that returns true, or matches [context.DeadlineExceeded]. It is answered if
+// it succeeds, or is not late and is permanent or refused by Retryable. If it fails because ctx was cancelled, it does not
+// count. A call with a negative AttemptTimeout and no deadline holds none of these slots; with a deadline, it waits
+// in line for a quarter of its time at most.
 //
 // Do not call Do with the same Retrier, or the same Slots, inside op or a function of the Retrier: one call would hold
 // two slots, and the attempts would multiply. When all slots are taken by such calls, the inner ones end with ErrNoSlot,
@@ -130,7 +132,7 @@ type Retrier struct {
 // gives way to ctx. For a connection that is kept, use [Retry] instead, whose operation can call Reset.
 //
 // A nil r, ctx or op panics. If op or a function of the Retrier panics or calls runtime.Goexit, the slot is released.
-// Do is safe for concurrent use, and calls all functions in its own goroutine.
+// Do is safe for concurrent use, and calls all functions in the caller's goroutine.
 func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) error {
 	switch {
 	case r == nil:
@@ -177,7 +179,7 @@ type call struct {
 	hasSlot bool
 	paid    bool // for a retry that has not ended yet
 
-	// Of the last attempt, until Slots that size themselves know it:
+	// Of the last attempt, if Slots that size themselves have not counted it yet:
 	outcome outcome
 	most    time.Duration // that it might have taken
 }
@@ -244,7 +246,7 @@ func (c *call) attempt(op func(ctx context.Context) error) error {
 func (c *call) next(last error) error {
 	c.paid = false // the attempt has failed, so nothing comes back
 	wait, err := c.loop.decide(last)
-	if c.loop.final && c.outcome == failed {
+	if c.loop.isAnswer && c.outcome == failed {
 		c.outcome = answered
 	}
 	if err != nil {
@@ -260,7 +262,7 @@ func (c *call) next(last error) error {
 		c.retrier.Notify(c.loop.ctx, c.attempts, last, wait)
 	}
 	if c.hasSlot {
-		long := c.isLong(wait - minWait(last))
+		long := c.isLong(wait - serverWait(last))
 		c.hasSlot = c.slots.keep(c.outcome, c.most, long)
 		c.outcome = uncounted
 	}
@@ -299,7 +301,11 @@ func (c *call) acquire() error {
 	if c.slots == nil || c.hasSlot {
 		return nil
 	}
-	err := c.slots.acquire(c.loop.ctx, c.retrier.attemptTimeout(), c.attempts == 0)
+	timeout := c.retrier.attemptTimeout()
+	if timeout < 0 && c.slots.sizesItself() {
+		timeout = math.MaxInt64 // as long as there is time: a slot at its end would only make one more attempt late
+	}
+	err := c.slots.acquire(c.loop.ctx, timeout, c.attempts == 0)
 	c.hasSlot = err == nil
 	return err
 }
@@ -318,8 +324,8 @@ func (r *Retrier) attemptTimeout() time.Duration {
 	return cmp.Or(r.AttemptTimeout, defaultAttemptTimeout)
 }
 
-// slots returns the slots of a call with ctx. If nobody knows how long an attempt may take, that is none of those that
-// size themselves: how many there may be depends on it.
+// slots returns the Slots of a call with ctx: nil for a zero Slots if nothing limits how long an attempt may take, since
+// the number of slots depends on that.
 func (r *Retrier) slots(ctx context.Context) *Slots {
 	_, ends := ctx.Deadline()
 	if !ends && r.attemptTimeout() < 0 && r.Slots.sizesItself() {

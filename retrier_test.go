@@ -384,10 +384,10 @@ func TestRetrierNoSlot(t *testing.T) {
 	}{
 		"deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, 10*time.Second)
-		}, 8 * time.Second, "no slot for the call: all are in use, and the deadline leaves no time to wait"},
+		}, 8 * time.Second, "no slot for the call: none was free in the time that the deadline leaves"},
 		"near deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, time.Second)
-		}, 250 * time.Millisecond, "no slot for the call: all are in use, and the deadline leaves no time to wait"},
+		}, 250 * time.Millisecond, "no slot for the call: none was free in the time that the deadline leaves"},
 		"cancelled": {func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancelCause(ctx)
 			time.AfterFunc(3*time.Second, func() { cancel(errCause) })

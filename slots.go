@@ -10,12 +10,12 @@ import (
 )
 
 // ErrNoSlot is what the error of a call matches, by [errors.Is], if [Slots] had no slot for it in time. The call
-// was not made. The error may come immediately: if you call again and again in a loop of your own, wait between the
-// calls.
+// was not made. The error may come immediately, if hardly any time is left: if you call again and again in a loop of your
+// own, wait between the calls.
 var ErrNoSlot = errors.New("no slot for the call")
 
 // errNoTimeToWait is the error of a call whose context has not ended, but whose deadline is too near.
-var errNoTimeToWait = &joined{ErrNoSlot, errors.New("all are in use, and the deadline leaves no time to wait")}
+var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time that the deadline leaves")}
 
 // Slots limits how many calls to a service are in progress at once in this process, so that calls and their
 // retries cannot keep an overloaded service down. Make one for each service, share it among all that call the service,
@@ -29,20 +29,23 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("all are in use, and the dea
 // The zero value sizes itself:
 //
 //   - On a healthy day there is a slot for every call, whatever bursts come.
-//   - If more than a quarter of the attempts are late, the service is in trouble. Late is an attempt that fails because
-//     its time is over. From then on there are as many slots as the service can serve even if each attempt takes all
-//     of its time: three quarters of the answers that it usually gives in a second, times the seconds that an attempt
-//     may take. Other calls wait in line.
+//   - If more than a quarter of the attempts of the last seconds are late, and at least two, the service is in trouble.
+//     Late is an attempt that fails because its time is over. From then on there are as many slots as the service can
+//     serve even if each attempt takes all of its time: three quarters of the answers that it usually gives in a second,
+//     times the seconds that an attempt may take. Other calls wait in line.
 //   - The limit ends when at most a quarter are late and no call waits. If calls still wait after half a minute
-//     without trouble, the limit grows.
+//     without trouble, the limit grows by a tenth, or by a slot, each time that all slots have been used; new trouble
+//     takes that back. If nothing is known of the service, for example because the process has just started, there
+//     is one slot, and the limit grows after a second.
 //
-// Usual is the average of the last half minute before the trouble. Three seconds after its last call has ended, a
-// Slots has forgotten everything.
+// Usual is the average of the last half minute before the trouble, without times in which most attempts failed in time.
+// Three seconds after its last call has ended, a Slots has forgotten everything, and it believes no trouble in the
+// first second after that. So give calls that take minutes, such as long polls, Slots of their own.
 //
-// So Slots do nothing where attempts fail in time, as they do if the service refuses them: nothing piles up there. Nor
-// do they see callers that leave before AttemptTimeout. A batch that begins with thousands of calls at once has no usual
-// number of them, and a quota of calls is no trouble: take [NewSlots] for both. And each process has one slot at least:
-// where many processes send less than one call in AttemptTimeout each, set a [Budget] besides.
+// Slots do nothing where attempts fail in time, as they do if the service refuses them: nothing piles up there. Nor
+// do they see callers that cancel a call before its time is over. And each process has one slot at least: where many
+// processes send less than one call in AttemptTimeout each, set a [Budget] besides. For a batch that begins thousands of
+// calls at once, and where a fixed number of calls is allowed, take [NewSlots].
 //
 // If a call takes more than half of AttemptTimeout on average, attempts are late on healthy days too. Make
 // AttemptTimeout at least three times what a call usually takes.
@@ -77,10 +80,10 @@ func NewSlots(n int) *Slots {
 // Acquire takes one of the slots of [NewSlots] for a call whose attempts have the given timeout. If it returns nil, the
 // call must end with Release. A [Retrier] does both.
 //
-// If no slot is free, Acquire waits in line; first come, first served. It waits until ctx ends. If ctx has a
-// deadline, it waits only as long as that leaves an attempt its whole timeout: a shorter attempt costs the service
-// as much, and is most likely in vain. But it always waits for a quarter of the time that is left, even if less
-// than the timeout is left. A timeout of zero or less means that attempts have none.
+// If no slot is free, Acquire waits in line; first come, first served. If attempts have no timeout, which zero and
+// negative values mean, or ctx has no deadline, it waits until ctx ends. Otherwise it waits as long as that leaves an
+// attempt its whole timeout, or for a quarter of the time that is left, whichever is longer: a shorter attempt costs
+// the service as much, and is most likely in vain.
 //
 // The error matches [ErrNoSlot]. If ctx has ended, it also matches ctx.Err() and context.Cause(ctx); such a call
 // gets no slot even if one is free.
@@ -131,18 +134,18 @@ func (s *Slots) acquire(ctx context.Context, timeout time.Duration, begins bool)
 
 // await waits for turn, for as long as ctx leaves time, and reports whether it came.
 func await(ctx context.Context, turn <-chan struct{}, timeout time.Duration) bool {
-	var late <-chan time.Time
+	var tooLate <-chan time.Time
 	if deadline, ok := ctx.Deadline(); ok && timeout > 0 { // without a timeout, the end of ctx is the limit
 		left := max(0, time.Until(deadline))
 		timer := time.NewTimer(max(left-timeout, left/4))
 		defer timer.Stop()
-		late = timer.C
+		tooLate = timer.C
 	}
 
 	select {
 	case <-turn:
 		return ctx.Err() == nil // select picks at random when both are ready
-	case <-late:
+	case <-tooLate:
 		return false
 	case <-ctx.Done():
 		return false
@@ -246,7 +249,8 @@ func (s *Slots) limit() int {
 // sizesItself reports whether s is not made by NewSlots.
 func (s *Slots) sizesItself() bool { return s != nil && s.n == 0 }
 
-// Limit returns how many calls may be in progress, for a metric: math.MaxInt if any number may.
+// Limit returns how many slots there are, for a metric: math.MaxInt if there is no limit. InUse may be more when a limit
+// has just begun.
 func (s *Slots) Limit() int {
 	if s == nil {
 		return math.MaxInt

@@ -22,9 +22,9 @@ const (
 	lateWindow = 3 * time.Second
 
 	// After this time without a call, all is forgotten: idle time is nothing usual, and old trouble is no trouble.
-	pause = 3 * time.Second
+	forgetAfter = 3 * time.Second
 
-	// This long after a pause, trouble is not believed: the first attempts may be late because connections that were
+	// This long after such a pause, trouble is not believed: the first attempts may be late because connections that were
 	// idle have died.
 	warmUp = time.Second
 
@@ -35,9 +35,12 @@ const (
 	// After this time, an answer counts 1/e for what is usual.
 	usualWindow = 30 * time.Second
 
-	// While more than this share of the attempts fail in time, what is usual stands still. A service that refuses calls
+	// While more than this share of the attempts fail in time, what is usual stands still: a service that refuses calls
 	// answers none, and what it answered before would be forgotten by the time it is asked to do that again.
-	refusedShare = 0.5
+	failedShare = 0.5
+
+	// But only for so long. Where most attempts always fail in time, what the service answers besides is what is usual.
+	failedLongest = 5 * time.Minute
 
 	// This long after the last trouble the limit grows, if calls still wait: it may be too low. Growing earlier
 	// brings the trouble back.
@@ -96,17 +99,18 @@ type watch struct {
 	updated time.Duration // when the numbers that fade were last brought up to date
 
 	// The attempts of the last seconds. Each counts e^(−age / lateWindow).
-	late    float64
-	inTime  float64
-	refused float64 // of those in time, the ones that failed
+	late   float64
+	inTime float64
+	failed float64 // of those in time, the ones that are no answers
 
 	// What is usual. Each answer, and each second, counts e^(−age / usualWindow).
 	work float64 // seconds that the attempts which were answered might have taken
 	seen float64 // seconds that have passed
 
 	limited bool          // since trouble began, until it is over
-	known   bool          // something was usual when it began
+	known   bool          // enough of what is usual was known when it began
 	trouble time.Duration // when there last was trouble
+	served  time.Duration // when at most failedShare of the attempts last failed in time
 	grown   float64       // slots that have been added since then
 }
 
@@ -126,7 +130,7 @@ func (w *watch) begin() {
 // may begin before what was real.
 func (w *watch) isForgotten(now time.Duration) bool {
 	idle := now - w.idle
-	return w.began == 0 || idle > pause || idle < 0
+	return w.began == 0 || idle > forgetAfter || idle < 0
 }
 
 // end notes that a call has ended.
@@ -139,7 +143,7 @@ func (w *watch) end() {
 
 // forget makes w know nothing but the calls in progress.
 func (w *watch) forget(now time.Duration) {
-	*w = watch{calls: w.calls, began: now, updated: now}
+	*w = watch{calls: w.calls, began: now, updated: now, served: now}
 }
 
 // attempted notes how an attempt ended, which might have taken most, and whether calls wait in line.
@@ -158,18 +162,21 @@ func (w *watch) attempted(o outcome, most time.Duration, someWait bool) {
 		}
 	case failed:
 		w.inTime++
-		w.refused++
+		w.failed++
 	}
 
+	if !w.mostFail() {
+		w.served = w.updated
+	}
 	switch {
 	case w.inTrouble():
 		w.trouble = w.updated
 		w.grown = 0
 		if o == late && !w.limited && w.isBelievable() {
 			w.limited = true
-			w.known = w.work > 0
+			w.known = w.knowsEnough()
 		}
-	case w.limited && someWait && w.updated-w.trouble > w.calm():
+	case w.limited && someWait && w.updated-w.trouble > w.calmTime():
 		w.grown += max(growth, 1/float64(w.slots()))
 	}
 }
@@ -182,19 +189,30 @@ func (w *watch) isBelievable() bool {
 	return w.late >= lateLeast && w.updated-w.began >= warmUp
 }
 
-// calm returns how long after the last trouble the limit grows.
-func (w *watch) calm() time.Duration {
+// knowsEnough reports whether a limit can go by what is usual. A single answer in the first seconds is not enough: it may
+// have come by luck, after the service's trouble had begun.
+func (w *watch) knowsEnough() bool {
+	return w.work > 0 && (w.seenEnough() || usualShare*w.usual() >= 1)
+}
+
+func (w *watch) seenEnough() bool { return w.seen > lateWindow.Seconds() }
+
+// calmTime returns how long after the last trouble the limit grows.
+func (w *watch) calmTime() time.Duration {
 	if w.known {
 		return calm
 	}
 	return calmUnknown
 }
 
-// standsStill reports whether what is usual stays as it is: while a limit goes by it, or the service refuses most
-// attempts. That is so only if something is known: otherwise it is learnt meanwhile.
+// mostFail reports whether too many attempts fail in time for what is answered to be usual.
+func (w *watch) mostFail() bool { return w.failed > failedShare*(w.late+w.inTime) }
+
+// standsStill reports whether what is usual stays as it is: while a limit goes by it, and, if enough has been seen before,
+// while most attempts fail in time.
 func (w *watch) standsStill() bool {
-	refuses := w.refused > refusedShare*(w.late+w.inTime) && w.seen > lateWindow.Seconds()
-	return refuses || w.limited && w.known
+	fails := w.mostFail() && w.updated-w.served < failedLongest
+	return w.limited && w.known || fails && w.seenEnough()
 }
 
 // nobodyWaits ends the limit if the trouble is over, while no call waits.
@@ -205,7 +223,7 @@ func (w *watch) nobodyWaits() {
 	}
 }
 
-// limit returns how many calls may be in progress.
+// limit returns how many slots there are. More may be in use, from before the trouble.
 func (w *watch) limit() int {
 	if !w.limited || w.calls == 0 && w.isForgotten(time.Since(epoch)) {
 		return math.MaxInt
@@ -216,9 +234,12 @@ func (w *watch) limit() int {
 // slots returns how many slots there are in trouble. If every attempt takes all of its time, they let usualShare of what
 // is usual reach the service.
 func (w *watch) slots() int {
-	usual := w.work / max(w.seen, 1)
-	return int(min(math.MaxInt32, math.Round(max(1, usualShare*usual)+w.grown)))
+	return int(min(math.MaxInt32, math.Round(max(1, usualShare*w.usual())+w.grown)))
 }
+
+// usual returns how many attempts are usually in progress if each takes all the time that it may: answers in a second ×
+// seconds for each.
+func (w *watch) usual() float64 { return w.work / max(w.seen, 1) }
 
 // update lets what is known fade.
 func (w *watch) update() {
@@ -236,7 +257,7 @@ func (w *watch) update() {
 	left := fade(age, lateWindow)
 	w.late *= left
 	w.inTime *= left
-	w.refused *= left
+	w.failed *= left
 	if !w.standsStill() {
 		left = fade(age, usualWindow)
 		w.work *= left

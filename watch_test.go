@@ -445,6 +445,26 @@ func TestWatchGrowth(t *testing.T) {
 	})
 }
 
+// A single answer in the first seconds is nothing usual. Enough of them are.
+func TestWatchLucky(t *testing.T) {
+	for answers, learnt := range map[int]bool{0: true, 1: true, 50: false} {
+		synctest.Test(t, func(t *testing.T) {
+			r := sizing()
+			first := hold(t, r, 20, time.Second, context.DeadlineExceeded)
+			atOnce(t, r, answers, returning(nil))
+			first.Wait()
+			atOnce(t, r, 100, returning(context.DeadlineExceeded))
+			before := r.Slots.Limit()
+			require.Less(t, before, math.MaxInt)
+
+			calls := hold(t, r, 200, 50*time.Millisecond, nil) // the service is back, and calls wait
+			time.Sleep(3 * time.Second)
+			require.Equal(t, learnt, r.Slots.Limit() > before, "%d answers, %d slots at first", answers, before)
+			calls.Wait()
+		})
+	}
+}
+
 // Where nothing usual is known when trouble begins, it is learnt meanwhile.
 func TestWatchUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -593,18 +613,22 @@ func TestWatchRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		served   time.Duration
 		failures int
+		refused  time.Duration
 		slots    int
 	}{
-		"all, for a minute":              {time.Minute, 10, 6},
-		"four of ten":                    {time.Minute, 4, 5},
-		"all, and nothing before":        {0, 10, 1},
-		"six of ten, from the beginning": {0, 6, 3},
+		"all, for a minute":              {time.Minute, 10, time.Minute, 6},
+		"all, for four minutes":          {time.Minute, 10, 4 * time.Minute, 6},
+		"all, for ten minutes":           {time.Minute, 10, 10 * time.Minute, 1},
+		"nine of ten, always":            {time.Minute, 9, 10 * time.Minute, 1},
+		"four of ten":                    {time.Minute, 4, time.Minute, 5},
+		"all, and nothing before":        {0, 10, time.Minute, 1},
+		"six of ten, from the beginning": {0, 6, time.Minute, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := sizing()
 				serve(t, r, 8, test.served)
-				refuse(t, r, test.failures, time.Minute)
+				refuse(t, r, test.failures, test.refused)
 				atOnce(t, r, 60, hang)
 				require.Equal(t, test.slots, r.Slots.Limit())
 			})
@@ -703,5 +727,28 @@ func TestWatchMany(t *testing.T) {
 			_ = r.Do(t.Context(), returning(context.DeadlineExceeded))
 		}
 		require.Less(t, r.Slots.Limit(), math.MaxInt)
+	})
+}
+
+// Without an AttemptTimeout a call waits in line for a quarter of its time. If it waited longer, a line would serve those
+// who have no time left, and each attempt would be late.
+func TestWatchLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		atOnce(t, r, 20, hang)
+		require.Equal(t, 1, r.Slots.Limit())
+
+		r.AttemptTimeout = -1
+		patient, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var first sync.WaitGroup
+		first.Go(func() { require.Error(t, r.Do(patient, hang)) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+		defer cancel()
+		begin := time.Now()
+		require.ErrorIs(t, r.Do(ctx, unexpected), backoff.ErrNoSlot)
+		require.Equal(t, 2*time.Second, time.Since(begin))
+		first.Wait()
 	})
 }
