@@ -25,8 +25,8 @@ var (
 	// What these return is a context that ends.
 	ending = regexp.MustCompile(`^(context\.With(Cancel|Timeout|Deadline)(Cause)?|os/signal\.NotifyContext|.*\berrgroup\.WithContext|\(\*net/http\.Request\)\.Context)$`)
 
-	// What returns one of these types can fail.
-	fails = regexp.MustCompile(`\berror\)?$`)
+	// What returns one of these types can fail, or its Scan can.
+	failures = regexp.MustCompile(`(\berror\)?|\.Row)$`)
 )
 
 // context reports a loop at cur, with the policy p, that goes on when the context of its function is done, unless its
@@ -126,17 +126,28 @@ func (c *checker) passed(op ast.Node, pos token.Pos) []ast.Expr {
 	for n := range ast.Preorder(op) {
 		call, ok := n.(*ast.CallExpr)
 		earlier := within(pos, op) && n.Pos() < pos
-		if !ok || earlier || !fails.MatchString(types.TypeString(c.TypesInfo.TypeOf(call), nil)) {
-			continue
-		}
-		for _, ctx := range call.Args {
-			v := c.contextOf(ctx)
-			if v != nil && !v.IsField() && v.Pos() < pos && v.Parent().Contains(pos) {
-				passed = append(passed, ctx)
-			}
+		if ok && !earlier && c.fails(call) {
+			passed = append(passed, c.contexts(call, pos)...)
 		}
 	}
 	return passed
+}
+
+// fails reports whether call can fail.
+func (c *checker) fails(call *ast.CallExpr) bool {
+	return failures.MatchString(types.TypeString(c.TypesInfo.TypeOf(call), nil))
+}
+
+// contexts returns the arguments of call that are contexts in scope at pos.
+func (c *checker) contexts(call *ast.CallExpr, pos token.Pos) []ast.Expr {
+	var contexts []ast.Expr
+	for _, ctx := range call.Args {
+		v := c.contextOf(ctx)
+		if v != nil && !v.IsField() && v.Pos() < pos && v.Parent().Contains(pos) {
+			contexts = append(contexts, ctx)
+		}
+	}
+	return contexts
 }
 
 // contextOf returns the variable that is the context e, or the request whose context e is, or nil.

@@ -19,15 +19,39 @@ var defaultRetries = map[string]int64{
 	"example.com/backoff/sqlretry":  20,
 }
 
-// policyField applies the rules for a function that is set as the Policy of a Retrier or a client, if the name at cur is
-// that field.
-func (c *checker) policyField(cur inspector.Cursor, name *ast.Ident) {
+// field applies the rules for the settings of a Retrier or a client, if the name at cur is one of their fields.
+func (c *checker) field(cur inspector.Cursor, name *ast.Ident) {
 	field, ok := c.object(name).(*types.Var)
-	if !ok || !field.IsField() || field.Name() != "Policy" || defaultRetries[field.Pkg().Path()] == 0 {
+	if !ok || !field.IsField() || field.Pkg() == nil {
+		return
+	}
+	retries := defaultRetries[field.Pkg().Path()]
+	if retries == 0 {
 		return
 	}
 
-	cur = selector(cur)
+	switch field.Name() {
+	case "Policy":
+		c.policyField(selector(cur), retries)
+	case "MaxRetries":
+		c.noRetries(selector(cur), retries)
+	}
+}
+
+// noRetries reports a MaxRetries that is set to zero at cur.
+func (c *checker) noRetries(cur inspector.Cursor, retries int64) {
+	e := assigned(cur)
+	if e == nil {
+		return
+	}
+	if value := c.TypesInfo.Types[e].Value; value != nil && constant.Sign(value) == 0 {
+		c.Reportf(e.Pos(), "a MaxRetries of zero means %d: a negative one means no retries [retries]", retries)
+	}
+}
+
+// policyField applies the rules for a function that is set as the Policy of a Retrier or a client at cur. A MaxRetries of
+// zero means retries beside it.
+func (c *checker) policyField(cur inspector.Cursor, retries int64) {
 	fn := c.function(assigned(cur))
 	if fn == nil {
 		return
@@ -40,7 +64,6 @@ func (c *checker) policyField(cur inspector.Cursor, name *ast.Ident) {
 		}
 	}
 
-	retries := defaultRetries[field.Pkg().Path()]
 	more := func(e ast.Expr) bool { return c.policy(e).allowsMore(retries) }
 	counted := c.counts(literal) || c.counts(variable)
 	if !counted && slices.ContainsFunc(made, more) {
@@ -76,14 +99,8 @@ func configured(cur inspector.Cursor) (literal, variable ast.Expr) {
 
 // makesOneCall reports whether the Retrier r makes one call: the function around cur makes it and calls it.
 func (c *checker) makesOneCall(cur inspector.Cursor, r ast.Expr) bool {
-	v, ok := c.object(r).(*types.Var)
-	return ok && c.confined(cur, v) && slices.ContainsFunc(c.uses[v], func(use inspector.Cursor) bool {
-		for call := range use.Enclosing((*ast.CallExpr)(nil)) {
-			by, _ := c.retrier(call.Node().(*ast.CallExpr))
-			return by != nil && c.object(by) == v
-		}
-		return false
-	})
+	read, once := c.read(cur, c.variable(r))
+	return once && c.spent(read)
 }
 
 // counts reports whether the package sets the MaxRetries of the Retrier r, or may set it.

@@ -38,9 +38,9 @@ func version(pkg *types.Package) int {
 func run(pass *analysis.Pass) (any, error) {
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
 	c := newChecker(pass, root)
-	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.Ident)(nil)) {
+	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.Ident)(nil), (*ast.CompositeLit)(nil), (*ast.UnaryExpr)(nil)) {
 		// What is wrong in a test ends with it.
-		if strings.HasSuffix(pass.Fset.Position(cur.Node().Pos()).Filename, "_test.go") {
+		if strings.HasSuffix(pass.Fset.File(cur.Node().Pos()).Name(), "_test.go") {
 			continue
 		}
 
@@ -48,7 +48,12 @@ func run(pass *analysis.Pass) (any, error) {
 		case *ast.CallExpr:
 			c.call(cur, node)
 		case *ast.Ident:
-			c.policyField(cur, node)
+			c.field(cur, node)
+			c.declares(cur, node)
+		case *ast.CompositeLit:
+			c.forOneCall(cur, typeName(c.TypesInfo.TypeOf(node)), node)
+		case *ast.UnaryExpr:
+			c.ticker(cur, node)
 		}
 	}
 	return nil, nil
@@ -56,23 +61,25 @@ func run(pass *analysis.Pass) (any, error) {
 
 // call applies the rules to the call at cur.
 func (c *checker) call(cur inspector.Cursor, call *ast.CallExpr) {
+	c.makes(cur, call)
+	if retrier, op := c.retrier(call); retrier != nil {
+		c.nested(retrier, op)
+		c.attempt(cur, retrier, op)
+		return
+	}
+
 	name, version := c.callee(call)
 	if version == 0 {
 		c.wait(cur, call)
 		return
 	}
+	c.unused(cur, call, name)
 
 	if name == "NextBackOff" {
 		policy := ast.Unparen(call.Fun).(*ast.SelectorExpr).X
 		p := c.policy(policy)
 		c.shared(cur, policy, p, true)
 		c.interval(p, version)
-		return
-	}
-
-	if retrier, op := c.retrier(call); retrier != nil {
-		c.forOneCall(cur, retrier)
-		c.nested(retrier, op)
 		return
 	}
 

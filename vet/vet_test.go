@@ -16,13 +16,16 @@ import (
 // can parse.
 var libraries = map[string]string{
 	"example.com/backoff":            "v4.go",
+	"example.com/backoff/grpcretry":  "grpcretry.go",
 	"example.com/backoff/httpretry":  "httpretry.go",
+	"example.com/backoff/sqlretry":   "sqlretry.go",
 	"github.com/cenkalti/backoff":    "v4.go",
 	"github.com/cenkalti/backoff/v3": "v4.go",
 	"github.com/cenkalti/backoff/v4": "v4.go",
 	"github.com/cenkalti/backoff/v5": "v7.go",
 	"github.com/cenkalti/backoff/v6": "v7.go",
 	"github.com/cenkalti/backoff/v7": "v7.go",
+	"google.golang.org/grpc":         "grpc.go",
 	"methods":                        "methods.txt",
 }
 
@@ -42,7 +45,10 @@ func TestAnalyzer(t *testing.T) {
 		try(os.MkdirAll(folder, 0o777))
 		try(os.WriteFile(filepath.Join(folder, "backoff.go"), stub, 0o666))
 	}
-	packages := []string{"shared", "command", "wait", "ctx", "interval", "stop", "slots", "nested", "limit", "versions"}
+	packages := []string{
+		"shared", "command", "wait", "ctx", "interval", "stop", "unused", "ticker", "versions",
+		"slots", "nested", "limit", "retries", "attempt",
+	}
 	if slices.Contains(build.Default.ReleaseTags, "go1.27") {
 		packages = append(packages, "methods")
 	}

@@ -85,9 +85,15 @@ func (c *checker) leaves(cur inspector.Cursor, loop *ast.ForStmt) bool {
 	return leaves
 }
 
-// ends reports whether the policy has a MaxElapsedTime for certain, and returns Stop after it.
+// ends reports whether the policy returns Stop for certain, after a MaxElapsedTime or a number of retries.
 func (p *policy) ends() bool {
-	if p.unknown || p.handed {
+	if p.unknown {
+		return false
+	}
+	if p.set["WithMaxRetries"] != nil {
+		return true
+	}
+	if p.handed {
 		return false
 	}
 

@@ -1,9 +1,18 @@
-// Package httpretry has the fields that the tests use.
+// Package httpretry has the names that the tests use.
 package httpretry
 
-import "example.com/backoff"
+import (
+	"net/http"
+
+	"example.com/backoff"
+)
 
 type Transport struct {
+	Base       http.RoundTripper
+	Slots      *backoff.Slots
 	MaxRetries int
 	Policy     func() backoff.BackOff
+	Budget     *backoff.Budget
 }
+
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) { return nil, nil }

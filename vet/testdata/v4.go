@@ -63,6 +63,8 @@ type Ticker struct{ C <-chan time.Time }
 
 func NewTicker(b BackOff) *Ticker { return nil }
 
+func (t *Ticker) Stop() {}
+
 type Budget struct{ Capacity int }
 
 type Slots struct{ n int }
@@ -70,10 +72,11 @@ type Slots struct{ n int }
 func NewSlots(n int) *Slots { return &Slots{n} }
 
 type Retrier struct {
-	Slots      *Slots
-	MaxRetries int
-	Policy     func() BackOff
-	Budget     *Budget
+	AttemptTimeout time.Duration
+	Slots          *Slots
+	MaxRetries     int
+	Policy         func() BackOff
+	Budget         *Budget
 }
 
 func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) error { return op(ctx) }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"example.com/backoff"
+	"example.com/backoff/httpretry"
 
 	"policies"
 )
@@ -31,6 +32,12 @@ func exported() {
 	_ = backoff.Retry(op, backoff.WithMaxRetries(policies.Slow, 3)) // want `share Slow, which`
 	_ = backoff.Retry(op, policies.Steady)
 	_ = backoff.Retry(op, policies.Named)
+}
+
+// This may be the only call of the command.
+func download(url string) (*http.Response, error) {
+	client := &http.Client{Transport: &httpretry.Transport{}}
+	return client.Get(url)
 }
 
 func op() error { return nil }

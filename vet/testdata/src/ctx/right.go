@@ -66,7 +66,7 @@ func left(ctx context.Context) (err error) {
 }
 
 func ended(ctx context.Context) error {
-	ticker := backoff.NewTicker(backoff.NewExponentialBackOff())
+	ticker := backoff.NewTicker(backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(0)))
 	for {
 		select {
 		case <-ticker.C:

@@ -17,7 +17,7 @@ type client struct{ users, orders *backoff.Retrier }
 
 func newClient(retries uint64) *client {
 	c := &client{users: &backoff.Retrier{Policy: newPolicy}} // want `MaxRetries is zero, which means 3`
-	c.orders = &backoff.Retrier{MaxRetries: 0}
+	c.orders = &backoff.Retrier{}
 	c.orders.Policy = func() backoff.BackOff { // want `MaxRetries is zero, which means 3`
 		return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), retries)
 	}

@@ -14,4 +14,6 @@ var (
 
 	// Its type does not say which policy it is.
 	Named backoff.BackOff = backoff.NewExponentialBackOff()
+
+	Users backoff.Retrier
 )

@@ -59,6 +59,7 @@ func endless(limit time.Duration, given backoff.BackOff, opts ...backoff.Exponen
 	_ = json.Unmarshal(nil, decoded)
 	unknown := backoff.NewExponentialBackOff(opts...)
 	made := newPolicy()
+	steady := backoff.NewConstantBackOff(time.Second)
 	either := &backoff.ExponentialBackOff{InitialInterval: time.Second}
 	if limit > time.Hour {
 		either = backoff.NewExponentialBackOff()
@@ -75,6 +76,7 @@ func endless(limit time.Duration, given backoff.BackOff, opts ...backoff.Exponen
 		time.Sleep(decoded.NextBackOff())
 		time.Sleep(unknown.NextBackOff())
 		time.Sleep(made.NextBackOff())
+		time.Sleep(steady.NextBackOff())
 		time.Sleep(either.NextBackOff())
 		time.Sleep(given.NextBackOff())
 		time.Sleep(backoff.NewExponentialBackOff().NextBackOff())

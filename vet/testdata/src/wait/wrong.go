@@ -16,6 +16,13 @@ func sleeps() {
 	}
 }
 
+func counted() {
+	b := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 5)
+	for !ready() {
+		time.Sleep(b.NextBackOff()) // want `Sleep does not wait then`
+	}
+}
+
 type client struct{ policy *backoff.ExponentialBackOff }
 
 func newClient() *client {

@@ -1,0 +1,175 @@
+package vet
+
+import (
+	"go/ast"
+	"go/types"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+const interceptor = "example.com/backoff/grpcretry.UnaryClientInterceptor"
+
+var (
+	// What all calls to a service share: a Transport and an interceptor have Slots of their own.
+	shareable = []string{"backoff.Slots", "backoff.Budget", "example.com/backoff/httpretry.Transport", interceptor}
+
+	// A client of net/http sends a request by one of requests.
+	requests = regexp.MustCompile(`^\(\*net/http\.Client\)\.(Do|Get|Head|Post|PostForm)$`)
+
+	// What one of constructors returns has what it is given.
+	constructors = regexp.MustCompile(`^[^(]*\.((New|With|Dial|Chain)\w*|UnaryClientInterceptor)$`)
+
+	// A function that ends with one of closings makes no call.
+	closings = []string{"Close", "CloseIdleConnections"}
+)
+
+// makes applies the rules slots and budget to the call at cur, if it makes what calls must share.
+func (c *checker) makes(cur inspector.Cursor, call *ast.CallExpr) {
+	switch name := c.name(call.Fun); {
+	case name == "new" && len(call.Args) == 1 && c.TypesInfo.Types[call.Args[0]].IsType():
+		c.forOneCall(cur, typeName(c.TypesInfo.TypeOf(call)), call)
+	case name == "example.com/backoff.NewSlots":
+		c.forOneCall(cur, "backoff.Slots", call)
+	case name == interceptor:
+		c.forOneCall(cur, interceptor, call.Args[0])
+	}
+}
+
+// declares applies the rules slots and budget to the name at cur, if it is that of a variable without a value.
+func (c *checker) declares(cur inspector.Cursor, name *ast.Ident) {
+	spec, ok := cur.Parent().Node().(*ast.ValueSpec)
+	v := c.variable(name)
+	if !ok || len(spec.Values) > 0 || cur.ParentEdgeKind() != edge.ValueSpec_Names || v == nil {
+		return
+	}
+	if _, pointer := v.Type().(*types.Pointer); pointer {
+		return
+	}
+	if read, once := c.read(cur, v); once {
+		c.forOneCall(read, typeName(v.Type()), name)
+	}
+}
+
+// forOneCall reports what is at cur if it is of a kind that calls must share, and the function around cur makes one call
+// with it. Its settings are those of e.
+func (c *checker) forOneCall(cur inspector.Cursor, kind string, e ast.Expr) {
+	if !slices.Contains(shareable, kind) || starts(around(cur).Node()) {
+		return
+	}
+	if strings.HasPrefix(kind, "example.com") && !c.ownSlots(cur, e) {
+		return
+	}
+	if c.spent(cur) {
+		_, name, _ := strings.Cut(strings.TrimPrefix(kind, "example.com/"), ".")
+		rule := "slots"
+		if name == "Budget" {
+			rule = "budget"
+		}
+		c.Reportf(e.Pos(), "this %s is made for one call, and protects nothing: share one between all calls [%s]", name, rule)
+	}
+}
+
+// ownSlots reports whether the client at cur, which has the settings e, has Slots of its own, though nothing in it is
+// the call's. In a command it may well make the only call.
+func (c *checker) ownSlots(cur inspector.Cursor, e ast.Expr) bool {
+	if c.Pkg.Name() == "main" {
+		return false
+	}
+	if cur.ParentEdgeKind() == edge.UnaryExpr_X {
+		cur = cur.Parent()
+	}
+
+	settings := []*policy{c.policy(e)}
+	if v, ok := c.object(holder(cur)).(*types.Var); ok && !v.IsField() {
+		settings = append(settings, c.policy(holder(cur)))
+	}
+	return !slices.ContainsFunc(settings, func(p *policy) bool {
+		values := slices.Concat(slices.Collect(maps.Values(p.set))...)
+		return p.set["Slots"] != nil || slices.ContainsFunc(values, c.local)
+	})
+}
+
+// local reports whether e uses a variable of the function around it.
+func (c *checker) local(e ast.Expr) bool {
+	for n := range ast.Preorder(e) {
+		name, ok := n.(*ast.Ident)
+		if !ok {
+			continue
+		}
+		v, ok := c.object(name).(*types.Var)
+		if ok && !v.IsField() && v.Kind() != types.PackageVar && !within(v.Pos(), e) {
+			return true
+		}
+	}
+	return false
+}
+
+// spent reports whether what is at cur goes into one call by a Retrier or a client, through literals, constructors and
+// variables of the function around cur that are read once.
+func (c *checker) spent(cur inspector.Cursor) bool {
+	parent := cur.Parent()
+	switch node := parent.Node().(type) {
+	case *ast.ParenExpr, *ast.UnaryExpr, *ast.CompositeLit, *ast.KeyValueExpr:
+		return c.spent(parent)
+	case *ast.CallExpr:
+		return c.sends(node) || constructors.MatchString(c.name(node.Fun)) && c.spent(parent)
+	case *ast.SelectorExpr:
+		call, ok := parent.Parent().Node().(*ast.CallExpr)
+		return ok && c.sends(call)
+	}
+
+	read, once := c.read(cur, c.variable(holder(cur)))
+	return once && read.Node().Pos() > cur.Node().Pos() && c.spent(read)
+}
+
+// sends reports whether call is one by a Retrier or a client.
+func (c *checker) sends(call *ast.CallExpr) bool {
+	r, _ := c.retrier(call)
+	rpc := strings.Contains(types.TypeString(c.TypesInfo.TypeOf(call.Fun), nil), "...google.golang.org/grpc.CallOption")
+	return r != nil || rpc || requests.MatchString(c.name(call.Fun))
+}
+
+// variable returns the variable that e is, or whose field e is, or nil.
+func (c *checker) variable(e ast.Expr) *types.Var {
+	if field, ok := e.(*ast.SelectorExpr); ok {
+		e = field.X
+	}
+	v, _ := c.object(e).(*types.Var)
+	return v
+}
+
+// read returns the only use of v that reads it, if v is a variable of the function around cur, in no other loop than
+// what is there.
+func (c *checker) read(cur inspector.Cursor, v *types.Var) (read inspector.Cursor, once bool) {
+	for _, use := range c.uses[v] {
+		if around(use) != around(cur) || loopOf(use) != loopOf(cur) {
+			return read, false
+		}
+		if c.sets(use) {
+			continue
+		}
+		if once {
+			return read, false
+		}
+		read = use
+		once = true
+	}
+	return read, once && v.Kind() == types.LocalVar
+}
+
+// sets reports whether the variable at use is declared, set or closed there, or a field of it is set.
+func (c *checker) sets(use inspector.Cursor) bool {
+	switch use.ParentEdgeKind() {
+	case edge.AssignStmt_Lhs, edge.ValueSpec_Names:
+		return true
+	case edge.SelectorExpr_X:
+		name := use.Parent().Node().(*ast.SelectorExpr).Sel.Name
+		return assigned(use.Parent()) != nil || slices.Contains(closings, name)
+	}
+	return false
+}

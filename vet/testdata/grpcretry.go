@@ -1,0 +1,16 @@
+// Package grpcretry has the names that the tests use.
+package grpcretry
+
+import (
+	"example.com/backoff"
+	"google.golang.org/grpc"
+)
+
+type Options struct {
+	Slots      *backoff.Slots
+	MaxRetries int
+	Policy     func() backoff.BackOff
+	Budget     *backoff.Budget
+}
+
+func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor { return nil }
