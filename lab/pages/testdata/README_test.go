@@ -1,4 +1,4 @@
-package main
+package page
 
 import (
 	"context"
@@ -30,20 +30,4 @@ func TestWorstCase(t *testing.T) {
 		})
 	}
 	require.InDelta(t, 11, longest.Seconds(), 0.6)
-}
-
-// With a deadline in 5 s, a call waits 3 s for a slot.
-func TestSlotWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for range 20 {
-			require.NoError(t, users.Slots.Acquire(t.Context(), 0))
-			defer users.Slots.Release()
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		start := time.Now()
-		_, err := FetchUser(ctx, "42")
-		require.ErrorIs(t, err, backoff.ErrNoSlot)
-		require.Equal(t, 3*time.Second, time.Since(start))
-	})
 }
