@@ -236,6 +236,7 @@ type call struct {
 	world   *world
 	process *process
 	random  *rand.Rand
+	apart   time.Duration // by which it comes after what others do at the same moment
 	arrived time.Duration
 	sent    time.Duration // when its first request was sent, if it was
 	until   time.Duration // when the service no longer holds it off
@@ -257,7 +258,7 @@ func (w *world) newCall(number int) *call {
 	w.calls++
 	random := rand.New(rand.NewPCG(w.seed, 1<<32+w.calls))
 
-	c := &call{world: w, random: random, arrived: w.now(), sent: -1}
+	c := &call{world: w, random: random, arrived: w.now(), sent: -1, apart: time.Duration(w.calls)}
 	if number < 0 {
 		number = w.pick(random.Float64())
 	}
@@ -347,6 +348,9 @@ func (c *call) request(ctx context.Context) error {
 	if c.sent < 0 && !c.others {
 		c.sent = c.world.now()
 	}
+	// Calls that get slots, or run out of time, at the same moment would go on in any order.
+	time.Sleep(c.apart)
+	defer time.Sleep(c.apart)
 	return c.world.serve(ctx, c)
 }
 
