@@ -98,7 +98,8 @@ func (b *Budget) Tokens() int {
 	return int(min(max(0, full-b.missing), math.MaxInt))
 }
 
-// settle ends an attempt of a call, which succeeded or has no outcome. What was paid for it comes back. A nil b does nothing.
+// settle ends an attempt of a call, which succeeded or has no outcome. What was paid for it comes back. A nil b does
+// nothing.
 func (b *Budget) settle(paid, success bool) {
 	switch {
 	case b == nil:
@@ -128,7 +129,7 @@ func (b *Budget) update() (full int64) {
 
 	now := time.Since(epoch)
 	age := max(0, now-b.lastUpdate) // in a test, simulated time may begin before what was real
-	b.successes *= math.Exp(-age.Seconds() / budgetWindow.Seconds())
+	b.successes *= fade(age, budgetWindow)
 	b.lastUpdate = now
 	retries := max(budgetFloor, b.successes)
 	full = int64(min(retries*float64(b.cost()), math.MaxInt64/4)) // twice that must not overflow

@@ -200,9 +200,9 @@ func (e *contextError) As(target any) bool {
 	return reflect.TypeOf(target).Elem().Kind() != reflect.Interface && errors.As(e.attempts, target)
 }
 
-// Late is for an outer Retrier. A refusal comes before the deadline, so it is the last attempt that was late or not; if
-// that is not kept, it was the same as the context's error.
-func (e *contextError) Late() bool {
+// LateAttempt is for an outer Retrier. A refusal comes before the deadline, so it is the last attempt that was late or
+// not. If that is not kept, it was the same as the context's error.
+func (e *contextError) LateAttempt() bool {
 	_, refused := e.cause.(refusal)
 	if refused && e.attempts != nil {
 		return isLate(e.attempts, false)

@@ -12,7 +12,7 @@ import (
 // invoices is for all calls to the service of invoices. Its calls can wait, so it has more retries, and no budget.
 var invoices = backoff.Retrier{
 	AttemptTimeout: 5 * time.Second,
-	Slots:          backoff.NewSlots(8), // 3/4 × 2 calls a second × 5 s
+	Slots:          new(backoff.Slots),
 	MaxRetries:     10,
 	Policy: func() backoff.BackOff {
 		return backoff.NewConstantBackOff(time.Microsecond) // for the example; without Policy, waits grow from 0.5 s

@@ -11,7 +11,7 @@ import (
 
 var users = backoff.Retrier{ // one for each service, shared by all calls to it
 	AttemptTimeout: 2 * time.Second,
-	Slots:          backoff.NewSlots(20), // 3/4 × 13 calls a second × 2 s
+	Slots:          new(backoff.Slots),
 	Budget:         new(backoff.Budget),
 }
 
@@ -46,7 +46,7 @@ func (client) Get(_ context.Context, id string) (*User, error) {
 	return &User{Name: "Ada"}, nil
 }
 
-// A Retrier is for all calls to a service. Its timeout, its number of slots and its budget are for this service
+// A Retrier is for all calls to a service. Its timeout, its slots and its budget are for this service
 // alone. That there is no such user is no reason to try again, and the caller receives the error without its mark.
 func ExampleRetrier() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

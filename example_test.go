@@ -21,7 +21,7 @@ import (
 func Example() {
 	mail := backoff.Retrier{ // in a program, a package variable
 		AttemptTimeout: 2 * time.Second,
-		Slots:          backoff.NewSlots(6), // 3/4 × 4 calls a second × 2 s
+		Slots:          new(backoff.Slots),
 		Budget:         new(backoff.Budget),
 		Policy: func() backoff.BackOff {
 			return backoff.NewConstantBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
@@ -148,7 +148,7 @@ func ExampleRetrier_startup() {
 func ExampleRetrier_once() {
 	payments := backoff.Retrier{ // in a program, a package variable
 		AttemptTimeout: 10 * time.Second,
-		Slots:          backoff.NewSlots(15), // 3/4 × 2 calls a second × 10 s
+		Slots:          new(backoff.Slots),
 	}
 	once := payments
 	once.MaxRetries = -1

@@ -43,7 +43,8 @@ type Retrier struct {
 	// what a call usually takes.
 	AttemptTimeout time.Duration
 
-	// Slots limits the calls in progress. Nil means no limit.
+	// Slots limits the calls in progress; new(Slots) only while the service is in trouble, and only calls that have an
+	// AttemptTimeout or a deadline. Nil means no limit.
 	Slots *Slots
 
 	// MaxRetries limits the retries of a call, whatever Policy is. Zero means 3, a negative value none; for a
@@ -93,7 +94,8 @@ type Retrier struct {
 //
 //   - [ErrNoSlot] if the call got no slot. Nothing was sent by this call.
 //   - [ErrRetriesExhausted] and the last error if no retries were left, the policy allowed no more time, or a server
-//     asked for more than MaxRetryAfter; the last error alone if MaxRetries is negative. In the last error, the wait that it asked for is found as a [RetryAfterError].
+//     asked for more than MaxRetryAfter; the last error alone if MaxRetries is negative. The wait that a server asked
+//     for is found in the last error, as a [RetryAfterError].
 //   - [ErrBudgetExhausted] and the last error if Budget could not pay for the next retry.
 //   - ctx.Err(), context.Cause(ctx) and the last error if ctx ended. If it ended in an attempt, the error matches
 //     that of the attempt before as well.
@@ -117,8 +119,8 @@ type Retrier struct {
 //   - if more slots are in use than there may be.
 //
 // Slots that size themselves learn how each attempt has ended. It is late if op returns an error and its context has
-// ended, or the error has a method Timeout that returns true, or matches [context.DeadlineExceeded]. It is answered if
-// it succeeds, or is not late and is permanent or refused by Retryable. If it fails because ctx was cancelled, it does not
+// ended, or the error has a method Timeout that returns true, or matches [context.DeadlineExceeded]; but not if that is
+// an inner call's refusal of a wait that would be too late. It is answered if it succeeds, or is not late and is permanent or refused by Retryable. If it fails because ctx was cancelled, it does not
 // count. A call with a negative AttemptTimeout and no deadline holds none of these slots; with a deadline, it waits
 // in line for a quarter of its time at most.
 //
@@ -226,20 +228,31 @@ func (c *call) attempt(op func(ctx context.Context) error) error {
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	defer cancel()
-	if !c.slots.sizesItself() {
-		return op(ctx)
+	sizing := c.slots.sizesItself()
+	if sizing {
+		c.most = c.longest(timeout)
 	}
 
-	c.most = math.MaxInt64
+	err := op(ctx)
+	if sizing {
+		c.outcome = outcomeOf(err, ctx.Err() != nil, c.loop.ctx.Err())
+	}
+	if v, ok := err.(verdict); ok {
+		return v.Unwrap()
+	}
+	return err
+}
+
+// longest returns how long an attempt may take that begins now.
+func (c *call) longest(timeout time.Duration) time.Duration {
+	longest := time.Duration(math.MaxInt64)
 	if timeout > 0 {
-		c.most = timeout
+		longest = timeout
 	}
 	if deadline, ok := c.loop.ctx.Deadline(); ok {
-		c.most = min(c.most, max(0, time.Until(deadline)))
+		longest = min(longest, max(0, time.Until(deadline)))
 	}
-	err := op(ctx)
-	c.outcome = outcomeOf(err, ctx.Err() != nil, c.loop.ctx.Err())
-	return err
+	return longest
 }
 
 // next waits for the next attempt, and has a slot then.

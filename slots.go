@@ -39,10 +39,10 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time t
 //     is one slot, and the limit grows after a second.
 //
 // Usual is the average of the last half minute before the trouble, without times in which most attempts failed in time.
-// Three seconds after its last call has ended, a Slots has forgotten everything, and it believes no trouble in the
-// first second after that. So give calls that take minutes, such as long polls, Slots of their own.
+// Three seconds after the last call has ended, they have forgotten everything, and they believe no trouble in the first
+// second of the calls that follow. So give calls that take minutes, such as long polls, Slots of their own.
 //
-// Slots do nothing where attempts fail in time, as they do if the service refuses them: nothing piles up there. Nor
+// Such Slots do nothing where attempts fail in time, as they do if the service refuses them: nothing piles up there. Nor
 // do they see callers that cancel a call before its time is over. And each process has one slot at least: where many
 // processes send less than one call in AttemptTimeout each, set a [Budget] besides. For a batch that begins thousands of
 // calls at once, and where a fixed number of calls is allowed, take [NewSlots].
@@ -107,7 +107,7 @@ func (s *Slots) Acquire(ctx context.Context, timeout time.Duration) error {
 // acquire is Acquire for all Slots. It counts a call that begins.
 func (s *Slots) acquire(ctx context.Context, timeout time.Duration, begins bool) error {
 	s.mu.Lock()
-	if begins && s.n == 0 {
+	if begins && s.sizesItself() {
 		s.watch.begin()
 	}
 	if s.inUse < s.limit() {
@@ -232,7 +232,7 @@ func (s *Slots) end(hasSlot bool, o outcome, most time.Duration) {
 	if hasSlot {
 		s.inUse--
 	}
-	if s.n == 0 {
+	if s.sizesItself() {
 		s.watch.end()
 	}
 	s.admit()

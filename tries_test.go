@@ -9,8 +9,8 @@ import (
 	"example.com/backoff"
 )
 
-// max retries are max+1 calls, and each retry is notified. In cenkalti/backoff issue 80, zero meant
-// no limit.
+// max retries are max+1 calls, and each retry is notified. In early versions of
+// cenkalti/backoff, zero meant no limit.
 func TestMaxRetries(t *testing.T) {
 	for _, max := range []uint64{0, 1, 2, 10} {
 		operation, calls := failing(-1)

@@ -81,11 +81,19 @@ func outcomeOf(err error, timeIsOver bool, caller error) outcome {
 	return failed
 }
 
+// A verdict is around the error of an attempt in httpretry or grpcretry, which know better than its context or its kind
+// whether it was late. Do takes it off.
+type verdict interface {
+	error
+	LateAttempt() bool
+	Unwrap() error
+}
+
 // isLate reports whether an attempt that ended with err failed because its time was over, which its context says, or
-// err. An error of this module's has a method Late where it knows better than both.
+// err.
 func isLate(err error, timeIsOver bool) bool {
-	if x, ok := asType[interface{ Late() bool }](err); ok {
-		return x.Late()
+	if x, ok := asType[interface{ LateAttempt() bool }](err); ok {
+		return x.LateAttempt()
 	}
 	return timeIsOver || netError{err}.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
@@ -218,7 +226,7 @@ func (w *watch) standsStill() bool {
 // nobodyWaits ends the limit if the trouble is over, while no call waits.
 func (w *watch) nobodyWaits() {
 	if w.limited && !w.inTrouble() {
-		w.update()
+		w.update() // first, so that time under the limit does not count as time that was seen
 		w.limited = false
 	}
 }

@@ -118,6 +118,17 @@ func TestWatchHealthy(t *testing.T) {
 			atOnce(t, r, 1, hang)
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
 		},
+		"one late attempt counts once": func(t *testing.T) { // although its call ends later, in a wait
+			r := sizing()
+			serve(t, r, 1, 10*time.Second)
+			patient := *r
+			patient.MaxRetries = 1
+			patient.Policy = every(30 * time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			time.AfterFunc(time.Second+time.Millisecond, cancel)
+			require.ErrorIs(t, patient.Do(ctx, hang), context.Canceled)
+			require.Equal(t, math.MaxInt, r.Slots.Limit())
+		},
 		"the first second after a pause": func(t *testing.T) {
 			r := sizing()
 			for range 2 {
@@ -168,7 +179,7 @@ func TestWatchTrouble(t *testing.T) {
 				late := *r
 				late.AttemptTimeout = time.Millisecond
 				atOnce(t, &late, 400, hang)
-				require.InDelta(t, test.slots, r.Slots.Limit(), 0)
+				require.Equal(t, test.slots, r.Slots.Limit())
 			})
 		})
 	}
@@ -199,10 +210,10 @@ func TestWatchOutcomes(t *testing.T) {
 		"Timeout":                   {isLate, returning(timeout{true})},
 		"no Timeout":                {hasFailed, returning(timeout{false})},
 		"refused, but a timeout":    {isLate, returning(errors.Join(io.EOF, timeout{true}))},
-		"Late":                      {isLate, returning(lateness{errFailed, true})},
-		"Late, permanent":           {isLate, returning(backoff.Permanent(lateness{errFailed, true}))},
-		"not Late, a timeout":       {hasFailed, returning(lateness{timeout{true}, false})},
-		"not Late after its time":   {hasFailed, func(ctx context.Context) error { return lateness{hang(ctx), false} }},
+		"verdict":                   {isLate, returning(lateness{errFailed, true})},
+		"verdict, permanent":        {isLate, returning(lateness{backoff.Permanent(errFailed), true})},
+		"verdict, a timeout":        {hasFailed, returning(lateness{timeout{true}, false})},
+		"verdict after its time":    {hasFailed, func(ctx context.Context) error { return lateness{hang(ctx), false} }},
 		"a nested loop's refusal":   {hasFailed, nested},
 		"a nested loop was refused": {isLate, func(ctx context.Context) error { return refusedLate(ctx) }},
 		"a nested loop's timeout":   {isLate, func(ctx context.Context) error { return (&backoff.Retrier{}).Do(ctx, hang) }},
@@ -277,14 +288,14 @@ type timeout struct{ yes bool }
 func (timeout) Error() string   { return "no answer" }
 func (e timeout) Timeout() bool { return e.yes }
 
-// lateness is an error that knows whether its attempt was late, as those of this module's clients do.
+// lateness is around an error, and knows whether its attempt was late, as in this module's clients.
 type lateness struct {
 	error
 	yes bool
 }
 
-func (e lateness) Unwrap() error { return e.error }
-func (e lateness) Late() bool    { return e.yes }
+func (e lateness) Unwrap() error     { return e.error }
+func (e lateness) LateAttempt() bool { return e.yes }
 
 // An attempt that the caller has cancelled says nothing, one whose deadline has come does.
 func TestWatchCaller(t *testing.T) {
@@ -371,7 +382,6 @@ func TestWatchEnd(t *testing.T) {
 		"a metric is read": func(t *testing.T) {
 			r, read := sizing(), sizing()
 			for _, r := range []*backoff.Retrier{r, read} {
-				r.Notify = nil
 				serve(t, r, 8, time.Minute)
 			}
 			for range 50 {
@@ -681,7 +691,7 @@ func TestWatchTimeStepsBack(t *testing.T) {
 	require.Equal(t, math.MaxInt, r.Slots.Limit())
 }
 
-// A hook that panics leaves no slot in use, and the attempt before it counts once.
+// A hook that panics leaves no slot in use.
 func TestWatchPanics(t *testing.T) {
 	hooks := map[string]func(*backoff.Retrier){
 		"Policy":    func(r *backoff.Retrier) { r.Policy = func() backoff.BackOff { panic("boom") } },
