@@ -85,7 +85,7 @@ type Options struct {
 	AttemptTimeout time.Duration
 
 	// Slots limits the calls in progress, those that are sent once too. A call that gets no slot in time is not sent;
-	// see [backoff.Slots.Acquire].
+	// see [backoff.Retrier.Do].
 	//
 	// Nil means a zero [backoff.Slots] for each target, as [grpc.ClientConn.Target] names it. It limits nothing until
 	// many attempts end with codes.DeadlineExceeded, whoever says so. The interceptor remembers at least the last
@@ -218,7 +218,7 @@ func (o *Options) retrier(method string) backoff.Retrier {
 	}
 	if o.Notify != nil {
 		r.Notify = func(ctx context.Context, attempt int, err error, wait time.Duration) {
-			o.Notify(ctx, method, attempt, withoutLate(err), wait)
+			o.Notify(ctx, method, attempt, err, wait)
 		}
 	}
 
@@ -267,7 +267,7 @@ func (c *call) attempted(err error, trailer metadata.MD) error {
 	wait, allowed := serverWait(err, trailer.Get("grpc-retry-pushback-ms"))
 	once := c.retrier.MaxRetries < 0
 	if once || !allowed || !c.retryable(err) {
-		return backoff.Permanent(withLate(err))
+		return withLate(backoff.Permanent(err))
 	}
 	return withLate(backoff.RetryAfter(err, wait))
 }
@@ -307,7 +307,6 @@ func retryInfo(s *status.Status) (wait time.Duration) {
 // result returns what the call returns if the Retrier has ended it with err. In most errors gRPC finds the last
 // attempt's status. It finds none if there was no attempt, nor in an error that stands for the context's.
 func (c *call) result(err error) error {
-	err = withoutLate(err)
 	ended := c.ctx.Err()
 	switch {
 	case err == nil:
@@ -337,26 +336,20 @@ type statusError struct {
 func (e *statusError) Unwrap() error              { return e.error }
 func (e *statusError) GRPCStatus() *status.Status { return e.status }
 
-// lateError tells the Retrier, which knows no codes of gRPC, that an attempt's time was over: it asks for the method
-// Late. A server says it too, of a call of its own, and behind that somebody may still be working.
+// lateError tells the Retrier, which knows no codes of gRPC, that an attempt's time was over. A server says it too, of a
+// call of its own, and behind that somebody may still be working.
+//
+// It must be outside of everything else: there the Retrier takes it off, so that nobody else finds it. An outer Retrier
+// would take it for its own.
 type lateError struct{ error }
 
-func (e *lateError) Unwrap() error { return e.error }
-func (*lateError) Late() bool      { return true }
+func (e *lateError) Unwrap() error   { return e.error }
+func (*lateError) LateAttempt() bool { return true }
 
-// withLate returns err, as a lateError if its code says so.
+// withLate returns err, in a lateError if its code says so.
 func withLate(err error) error {
 	if status.Code(err) == codes.DeadlineExceeded {
 		return &lateError{err}
-	}
-	return err
-}
-
-// withoutLate returns what withLate was given. Users get that.
-func withoutLate(err error) error {
-	late, ok := err.(*lateError)
-	if ok {
-		return late.error
 	}
 	return err
 }

@@ -121,28 +121,40 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// What tells the Retrier that an attempt was late is not seen by anybody else.
+// What tells the Retrier that an attempt was late is seen by nobody else, however the call ends. (An error that stands
+// for the context's is the library's, and says of itself whether it was late.)
 func TestLateIsPrivate(t *testing.T) {
 	late := status.Error(codes.DeadlineExceeded, "no")
-	answer := func(context.Context) error { return late }
+	lateWithWait := withDetails(codes.DeadlineExceeded, wait(time.Second))
+	for name, test := range map[string]struct {
+		options  grpcretry.Options
+		status   error
+		ends     error
+		notified int
+	}{
+		"sent once":            {grpcretry.Options{Idempotent: never}, late, late, 0},
+		"no retries":           {grpcretry.Options{MaxRetries: -1}, late, late, 0},
+		"not retried":          {grpcretry.Options{Retryable: func(error) bool { return false }}, late, late, 0},
+		"no retries left":      {grpcretry.Options{}, late, backoff.ErrRetriesExhausted, 3},
+		"none left, with wait": {grpcretry.Options{}, lateWithWait, backoff.ErrRetriesExhausted, 3},
+		"too long a wait":      {grpcretry.Options{MaxRetryAfter: -1}, lateWithWait, backoff.ErrRetriesExhausted, 0},
+		"budget empty":         {grpcretry.Options{MaxRetries: 9, Budget: new(backoff.Budget)}, late, backoff.ErrBudgetExhausted, 5},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			var told []error
+			o := test.options
+			o.Policy = every(0)
+			o.Notify = func(_ context.Context, _ string, _ int, err error, _ time.Duration) { told = append(told, err) }
 
-	require.Same(t, late, intercept(t.Context(), grpcretry.Options{Idempotent: never}, answer))
-	require.Same(t, late, intercept(t.Context(), grpcretry.Options{MaxRetries: -1}, answer))
-	require.Same(t, late, intercept(t.Context(), grpcretry.Options{Retryable: func(err error) bool {
-		require.Same(t, late, err)
-		return false
-	}}, answer))
-
-	var told []error
-	err := intercept(t.Context(), grpcretry.Options{
-		Policy: every(0),
-		Notify: func(_ context.Context, _ string, _ int, err error, _ time.Duration) { told = append(told, err) },
-	}, answer)
-	require.ErrorIs(t, err, late)
-	require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
-	require.Len(t, told, 3)
-	for _, err := range told {
-		require.Same(t, late, err)
+			err := intercept(t.Context(), o, func(context.Context) error { return test.status })
+			require.ErrorIs(t, err, test.ends)
+			require.Len(t, told, test.notified)
+			for _, err := range append(told, err) {
+				require.ErrorIs(t, err, test.status)
+				var l interface{ LateAttempt() bool }
+				require.False(t, errors.As(err, &l), "%T", l)
+			}
+		})
 	}
 }
 
