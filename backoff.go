@@ -17,10 +17,10 @@
 //
 // # Services
 //
-// A [Retrier] is for calls to a service: [Retrier.Do], or [DoWithData] for a function that returns a value. It
-// puts the parts together in the right order: the timeout of an attempt, the [Slots], the waits, the number of retries,
-// and the [Budget] that pays for them. With slots, retries do not keep a service down that has got into trouble; how many
-// calls it can take then, the slots find out by themselves. A program that makes few calls, such as a command or a cron job,
+// A [Retrier] is for calls to a service: [Retrier.Do], or [DoWithData] for a function that returns a value. It puts the
+// parts together in the right order: the timeout of an attempt, the [Slots], the waits, the number of retries, and the
+// [Budget] that pays for them. With slots, retries do not keep a service down that has got into trouble; how many calls
+// it can take then, the slots find out by themselves. A program that makes few calls, such as a command or a cron job,
 // needs neither slots nor a budget.
 //
 // The packages httpretry, sqlretry and grpcretry do the same for HTTP clients, SQL transactions and gRPC clients.

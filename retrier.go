@@ -120,9 +120,10 @@ type Retrier struct {
 //
 // Slots that size themselves learn how each attempt has ended. It is late if op returns an error and its context has
 // ended, or the error has a method Timeout that returns true, or matches [context.DeadlineExceeded]; but not if that is
-// an inner call's refusal of a wait that would be too late. It is answered if it succeeds, or is not late and is permanent or refused by Retryable. If it fails because ctx was cancelled, it does not
-// count. A call with a negative AttemptTimeout and no deadline holds none of these slots; with a deadline, it waits
-// in line for a quarter of its time at most.
+// an inner call's refusal of a wait that would be too late. It is answered if it succeeds, or is not late and is
+// permanent or refused by Retryable. If it fails because ctx was cancelled, it does not count. A call with a negative
+// AttemptTimeout and no deadline holds none of these slots; with a deadline, it waits in line for a quarter of its time
+// at most.
 //
 // Do not call Do with the same Retrier, or the same Slots, inside op or a function of the Retrier: one call would hold
 // two slots, and the attempts would multiply. When all slots are taken by such calls, the inner ones end with ErrNoSlot,
@@ -130,8 +131,8 @@ type Retrier struct {
 //
 // # Policy
 //
-// Policy is called once for each call, after its slot is acquired. A context that it puts into the policy by [WithContext]
-// gives way to ctx. For a connection that is kept, use [Retry] instead, whose operation can call Reset.
+// Policy is called once for each call, after its slot is acquired. A context that it puts into the policy by
+// [WithContext] gives way to ctx. For a connection that is kept, use [Retry] instead, whose operation can call Reset.
 //
 // A nil r, ctx or op panics. If op or a function of the Retrier panics or calls runtime.Goexit, the slot is released.
 // Do is safe for concurrent use, and calls all functions in the caller's goroutine.

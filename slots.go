@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ErrNoSlot is what the error of a call matches, by [errors.Is], if [Slots] had no slot for it in time. The call
-// was not made. The error may come immediately, if hardly any time is left: if you call again and again in a loop of your
+// ErrNoSlot is what the error of a call matches, by [errors.Is], if [Slots] had no slot for it in time. The call was
+// not made. The error may come immediately, if hardly any time is left: if you call again and again in a loop of your
 // own, wait between the calls.
 var ErrNoSlot = errors.New("no slot for the call")
 

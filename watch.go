@@ -24,8 +24,8 @@ const (
 	// After this time without a call, all is forgotten: idle time is nothing usual, and old trouble is no trouble.
 	forgetAfter = 3 * time.Second
 
-	// This long after such a pause, trouble is not believed: the first attempts may be late because connections that were
-	// idle have died.
+	// This long after such a pause, trouble is not believed: the first attempts may be late because connections that
+	// were idle have died.
 	warmUp = time.Second
 
 	// In trouble the service is asked for this share of what it usually answers. With the rest it works off what
@@ -134,8 +134,8 @@ func (w *watch) begin() {
 	}
 }
 
-// isForgotten reports whether there has been no call for so long that nothing is known any more. In a test, simulated time
-// may begin before what was real.
+// isForgotten reports whether there has been no call for so long that nothing is known any more. In a test, simulated
+// time may begin before what was real.
 func (w *watch) isForgotten(now time.Duration) bool {
 	idle := now - w.idle
 	return w.began == 0 || idle > forgetAfter || idle < 0
@@ -197,8 +197,8 @@ func (w *watch) isBelievable() bool {
 	return w.late >= lateLeast && w.updated-w.began >= warmUp
 }
 
-// knowsEnough reports whether a limit can go by what is usual. A single answer in the first seconds is not enough: it may
-// have come by luck, after the service's trouble had begun.
+// knowsEnough reports whether a limit can go by what is usual. A single answer in the first seconds is not enough: it
+// may have come by luck, after the service's trouble had begun.
 func (w *watch) knowsEnough() bool {
 	return w.work > 0 && (w.seenEnough() || usualShare*w.usual() >= 1)
 }
@@ -216,8 +216,8 @@ func (w *watch) calmTime() time.Duration {
 // mostFail reports whether too many attempts fail in time for what is answered to be usual.
 func (w *watch) mostFail() bool { return w.failed > failedShare*(w.late+w.inTime) }
 
-// standsStill reports whether what is usual stays as it is: while a limit goes by it, and, if enough has been seen before,
-// while most attempts fail in time.
+// standsStill reports whether what is usual stays as it is: while a limit goes by it, and, if enough has been seen
+// before, while most attempts fail in time.
 func (w *watch) standsStill() bool {
 	fails := w.mostFail() && w.updated-w.served < failedLongest
 	return w.limited && w.known || fails && w.seenEnough()
