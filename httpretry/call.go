@@ -20,9 +20,8 @@ type call struct {
 	idempotent bool          // and that does no harm, whatever the server has done with it
 	timeout    time.Duration // of an attempt; zero is none
 	attempts   int
-	last       *attempt   // nil before the first attempt
-	length     length     // of the request's body
-	verdicts   []*verdict // on attempts; mostly none
+	last       *attempt // nil before the first attempt
+	length     length   // of the request's body
 }
 
 // run sends the request, once it has a slot, until there is an answer or there must not be another attempt.
@@ -49,10 +48,9 @@ func (c *call) run() error {
 	if c.resendable { // another request must not put anything into a budget
 		retrier.Budget = t.Budget
 	}
-	err := retrier.Do(c.request.Context(), func(ctx context.Context) error {
+	return retrier.Do(c.request.Context(), func(ctx context.Context) error {
 		return c.judge(ctx, c.attempt())
 	})
-	return c.withdraw(err)
 }
 
 // attempt makes an attempt. It returns nil if that brings an answer, and otherwise an error for the Retrier.
@@ -128,7 +126,7 @@ func (c *call) mayResendAfter(status int) bool {
 func (c *call) notify(_ context.Context, attempt int, err error, wait time.Duration) {
 	c.last.discard()
 	if c.transport.Notify != nil {
-		c.transport.Notify(c.request, attempt, withoutVerdict(err), wait)
+		c.transport.Notify(c.request, attempt, err, wait)
 	}
 }
 

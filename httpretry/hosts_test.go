@@ -86,7 +86,7 @@ func (f fleet) trouble(t *testing.T, at string) {
 	group.Wait()
 }
 
-// Each host has slots: one that hangs takes none of another's. A host is the scheme, name and port of a URL.
+// Each host has slots: one that hangs takes none of another's. A host is the scheme and host of a URL, as it spells them.
 func TestHosts(t *testing.T) {
 	const hung = "http://a"
 	for _, test := range []struct {

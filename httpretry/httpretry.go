@@ -81,9 +81,9 @@ type Transport struct {
 	// Slots limits the requests in progress, also those that are sent once, until the response's headers. To Slots that
 	// size themselves, status 504 is late.
 	//
-	// Nil means zero [backoff.Slots] for each scheme, name and port, of the last 5,000. A request that has neither an
-	// AttemptTimeout nor a deadline holds none. Slots that are set hold for all hosts: use such a Transport for one
-	// service. backoff.NewSlots(math.MaxInt) turns them off.
+	// Nil means zero [backoff.Slots] for each scheme and host, as the URL spells them, of the last 5,000. A request that
+	// has neither an AttemptTimeout nor a deadline holds none. Slots that are set hold for all hosts: use such a Transport
+	// for one service. backoff.NewSlots(math.MaxInt) turns them off.
 	Slots *backoff.Slots
 
 	// MaxRetries limits the retries, whatever Policy is. Zero means 3, a negative value none.

@@ -38,18 +38,18 @@ func newService(down, lasts, meanWork time.Duration) *service {
 		up:       time.Now().Add(down + lasts),
 		meanWork: meanWork,
 	}
-	for range serviceWorkers {
-		s.processes.Go(s.work)
+	for n := range uint64(serviceWorkers) {
+		s.processes.Go(func() { s.work(rand.New(rand.NewPCG(1, n))) })
 	}
 	return s
 }
 
-func (s *service) work() {
+func (s *service) work(random *rand.Rand) {
 	for request := range s.queue {
 		if now := time.Now(); now.After(s.down) && now.Before(s.up) {
 			time.Sleep(time.Until(s.up))
 		}
-		time.Sleep(time.Duration(rand.ExpFloat64() * float64(s.meanWork)))
+		time.Sleep(time.Duration(random.ExpFloat64() * float64(s.meanWork)))
 		close(request)
 	}
 }
@@ -74,11 +74,12 @@ func lost(t *testing.T, load float64, transports []*httpretry.Transport) float64
 	for _, transport := range transports {
 		transport.Base = s
 	}
+	random := rand.New(rand.NewPCG(1, serviceWorkers))
 	start := time.Now()
 	var group sync.WaitGroup
 	for time.Since(start) < before+after {
-		time.Sleep(time.Duration(rand.ExpFloat64() / (60 * load) * float64(time.Second)))
-		transport := transports[rand.IntN(len(transports))]
+		time.Sleep(time.Duration(random.ExpFloat64() / (60 * load) * float64(time.Second)))
+		transport := transports[random.IntN(len(transports))]
 		counts := time.Since(start) > before
 		group.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

@@ -201,42 +201,27 @@ func (e ending) send(t *testing.T, method string, slots *backoff.Slots, group *s
 func TestVerdictHidden(t *testing.T) {
 	for _, test := range endings {
 		for method := range test.want {
-			for name, end := range map[string]func(t *httpretry.Transport, cancel func()){
-				"retries exhausted": func(t *httpretry.Transport, _ func()) {},
-				"no retries":        func(t *httpretry.Transport, _ func()) { t.MaxRetries = -1 },
-				"no budget":         func(t *httpretry.Transport, _ func()) { t.Budget = &backoff.Budget{Capacity: -1} },
-				"canceled":          func(t *httpretry.Transport, cancel func()) { t.Policy = canceling(cancel) },
-			} {
-				t.Run(test.name+"/"+method+"/"+name, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { test.checkHidden(t, method, end) })
+			for _, maxRetries := range []int{1, -1} {
+				t.Run(fmt.Sprint(test.name, "/", method, "/", maxRetries), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { test.checkHidden(t, method, maxRetries) })
 				})
 			}
 		}
 	}
 }
 
-// canceling is a policy that cancels the request's context before the second wait.
-func canceling(cancel func()) func() backoff.BackOff {
-	return func() backoff.BackOff {
-		time.AfterFunc(4*time.Second, cancel)
-		return backoff.NewConstantBackOff(time.Minute)
-	}
-}
-
-func (e ending) checkHidden(t *testing.T, method string, end func(t *httpretry.Transport, cancel func())) {
+func (e ending) checkHidden(t *testing.T, method string, maxRetries int) {
 	var errs []error
 	transport := &httpretry.Transport{
 		Base:           e.base,
 		AttemptTimeout: time.Second,
-		MaxRetries:     1,
+		MaxRetries:     maxRetries,
 		Policy:         noWaits,
-		Slots:          new(backoff.Slots), // or nobody asks
 		Notify:         func(_ *http.Request, _ int, err error, _ time.Duration) { errs = append(errs, err) },
 		Done:           func(_ *http.Request, _ int, err error) { errs = append(errs, err) },
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	end(transport, cancel)
 	req := newRequest(t, method, "http://localhost", "body").WithContext(ctx)
 	if e.change != nil {
 		e.change(transport, req)
@@ -245,7 +230,7 @@ func (e ending) checkHidden(t *testing.T, method string, end func(t *httpretry.T
 	require.NotEqual(t, resp == nil, err == nil)
 	for _, err := range append(errs, err) {
 		require.NotContains(t, fmt.Sprintf("%T", err), "httpretry.verdict")
-		var late interface{ Late() bool }
+		var late interface{ LateAttempt() bool }
 		if errors.As(err, &late) { // a Retrier's own error may have it, for a Retrier around it
 			require.NotContains(t, fmt.Sprintf("%T", late), "httpretry", "%v", err)
 		}

@@ -106,19 +106,20 @@ func (d *demo) retry(req *http.Request, attempt int, err error, wait time.Durati
 func (d *demo) hang(ctx context.Context, handler *server) {
 	d.print("The server hangs, and 10 calls come in each second.")
 	handler.hangs.Store(true)
-	answered := d.crowd(ctx, 25, time.Second/10)
+	const calls = 25
+	results := d.crowd(ctx, calls, time.Second/10)
 	d.print("The slots allow %d call at once. The server works on %d. The other calls have failed, or wait in line.",
 		d.slots.Limit(), handler.working.Load())
 
 	d.print("The server is back.")
-	inLine := d.slots.Waiting()
+	ended := len(results)
 	handler.hangs.Store(false)
-	d.print("Of the calls in line, %d were not answered.", max(0, inLine-answered()))
+	failures(results, ended)
+	d.print("Of the calls that had not ended, %d failed.", failures(results, calls-ended))
 }
 
-// crowd begins calls, one after each pause. The function that it returns waits for them, and returns how many were
-// answered.
-func (d *demo) crowd(ctx context.Context, calls int, pause time.Duration) (answered func() int) {
+// crowd begins calls, one after each pause. It returns the channel that gets their errors, as they end.
+func (d *demo) crowd(ctx context.Context, calls int, pause time.Duration) <-chan error {
 	results := make(chan error, calls)
 	for range calls {
 		go func() {
@@ -127,16 +128,18 @@ func (d *demo) crowd(ctx context.Context, calls int, pause time.Duration) (answe
 		}()
 		time.Sleep(pause)
 	}
+	return results
+}
 
-	return func() int {
-		n := 0
-		for range calls {
-			if <-results == nil {
-				n++
-			}
+// failures returns how many of the next n results are errors.
+func failures(results <-chan error, n int) int {
+	failed := 0
+	for range n {
+		if <-results != nil {
+			failed++
 		}
-		return n
 	}
+	return failed
 }
 
 // print prints a line, with the time since start.
