@@ -105,6 +105,65 @@ func TestAttemptTimeoutRollback(t *testing.T) {
 	})
 }
 
+// An attempt that took too long is repeated, whichever of the transaction's own context and f hears of its end first. Many
+// functions that wait for the same end put a moment between the two.
+func TestAttemptTimeoutRace(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			o := sqlretry.Options{AttemptTimeout: time.Second, Policy: threeRetries}
+			err := sqlretry.Do(t.Context(), open(t, new(database)), o, func(ctx context.Context, tx *sql.Tx) error {
+				for range 100 {
+					context.AfterFunc(ctx, func() {})
+				}
+				<-ctx.Done()
+				return fmt.Errorf("statement: %w", context.DeadlineExceeded)
+			})
+			require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
+		})
+	}
+}
+
+// firstLast is a context that ends the contexts made from it one by one, the last made first.
+type firstLast struct {
+	context.Context
+	done     chan struct{}
+	children []func()
+}
+
+func (c *firstLast) Done() <-chan struct{} { return c.done }
+
+func (c *firstLast) Err() error {
+	select {
+	case <-c.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+func (c *firstLast) Value(any) any { return nil }
+
+func (c *firstLast) AfterFunc(child func()) (stop func() bool) {
+	c.children = append(c.children, child)
+	return func() bool { return true }
+}
+
+// If the caller cancels, the transaction may end before the context that f received. The error says why it ended.
+func TestCancelRace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		caller := &firstLast{Context: t.Context(), done: make(chan struct{})}
+		err := sqlretry.Do(caller, open(t, new(database)), sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
+			close(caller.done)
+			caller.children[len(caller.children)-1]()
+			synctest.Wait()
+			require.NoError(t, ctx.Err())
+			return enter(ctx, tx)
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, sql.ErrTxDone)
+	})
+}
+
 // A call without a slot does not begin.
 func TestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -33,14 +33,22 @@ func (t *transaction) attempt(ctx context.Context) error {
 	}
 
 	err = t.statements(ctx, tx)
-	var late error
-	if !detach() {
-		late = ctx.Err() // now, since the ROLLBACK may be slow
-	}
+	detach()
+	late := t.late(ctx) // now, since the ROLLBACK may be slow
 	if err == nil && late == nil {
 		return t.commit(tx)
 	}
 	return t.undo(ctx, tx, err, late)
+}
+
+// late returns why the time for the transaction is over, or nil. The answer of detach would be no help: ctx has ended
+// before the function that waits for its end runs. And the caller's context may end the transaction before it ends ctx.
+func (t *transaction) late(ctx context.Context) error {
+	err := ctx.Err()
+	if err != nil {
+		return err
+	}
+	return t.ctx.Err()
 }
 
 // begin begins the transaction, which ends with the context whole. database/sql rolls back one that begins later.
@@ -113,7 +121,7 @@ func tooLong(err, late error) error {
 
 // afterBegin decides what follows a BEGIN that failed with err, which is the database's or the driver's.
 func (t *transaction) afterBegin(ctx context.Context, err error) error {
-	late := ctx.Err()
+	late := t.late(ctx)
 	if late != nil {
 		return tooLong(err, late)
 	}
