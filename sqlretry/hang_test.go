@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -225,33 +226,44 @@ func TestSlowRollback(t *testing.T) {
 // A panic of the driver is an error, where the driver hangs too, and after f has panicked.
 func TestDriverPanic(t *testing.T) {
 	bug := func() { panic("driver's bug") }
+	canceled := func(context.Context, *sql.Tx) error { return context.Canceled } // of a context of f's own
+	wrapsCanceled := func(context.Context, *sql.Tx) error {
+		return fmt.Errorf("%w: %w", errRefused, context.Canceled)
+	}
 	for _, test := range []struct {
 		name     string
 		database *database
 		f        func(ctx context.Context, tx *sql.Tx) error
 		unknown  bool
-		rollback bool
+		want     error // f's
 	}{
-		{"BEGIN", &database{beginning: bug}, enter, false, false},
-		{"BEGIN, ends", &database{beginning: runtime.Goexit}, enter, false, false},
-		{"COMMIT", &database{during: bug}, enter, true, false},
-		{"COMMIT, ends", &database{during: runtime.Goexit}, enter, true, false},
-		{"ROLLBACK", &database{undoing: bug}, refuse, false, true},
-		{"ROLLBACK, ends", &database{undoing: runtime.Goexit}, refuse, false, true},
-		{"ROLLBACK after a conflict", &database{undoing: bug}, conflicts, false, true},
+		{"BEGIN", &database{beginning: bug}, enter, false, nil},
+		{"BEGIN, ends", &database{beginning: runtime.Goexit}, enter, false, nil},
+		{"COMMIT", &database{during: bug}, enter, true, nil},
+		{"COMMIT, ends", &database{during: runtime.Goexit}, enter, true, nil},
+		{"ROLLBACK", &database{undoing: bug}, refuse, false, errRefused},
+		{"ROLLBACK, ends", &database{undoing: runtime.Goexit}, refuse, false, errRefused},
+		{"ROLLBACK after a conflict", &database{undoing: bug}, conflicts, false, errRefused},
+		{"ROLLBACK after a cancellation", &database{undoing: bug}, canceled, false, context.Canceled},
+		{"ROLLBACK after another error with a cancellation", &database{undoing: bug}, wrapsCanceled, false, errRefused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			calls := 0
 			db := sql.OpenDB(test.database) // which keeps the connection
-			err := sqlretry.Do(t.Context(), db, sqlretry.Options{Policy: threeRetries}, func(ctx context.Context, tx *sql.Tx) error {
-				calls++
-				return test.f(ctx, tx)
-			})
+			attempts := 0
+			err := sqlretry.Do(t.Context(), db, sqlretry.Options{
+				Policy:    threeRetries,
+				Retryable: func(error) bool { panic("asked") },
+				Done:      func(_ context.Context, n int, _ error) { attempts = n },
+			}, test.f)
 			require.Error(t, err)
-			require.LessOrEqual(t, calls, 1)
+			require.Equal(t, 1, attempts)
+			require.Equal(t, 1, db.Stats().InUse, "lost to the pool")
 			require.Equal(t, test.unknown, errors.Is(err, sqlretry.ErrOutcomeUnknown))
-			require.Equal(t, test.rollback, errors.Is(err, errRefused))
-			require.Equal(t, test.rollback, strings.Contains(err.Error(), "ROLLBACK: the driver "))
+			require.NotContains(t, err.Error(), "%!")
+			require.Equal(t, test.want != nil, strings.Contains(err.Error(), "\nROLLBACK: the driver "))
+			if test.want != nil {
+				require.ErrorIs(t, err, test.want)
+			}
 			if strings.HasSuffix(test.name, "ends") {
 				require.Contains(t, err.Error(), "the driver ended its goroutine")
 			} else {

@@ -109,7 +109,7 @@ type Options struct {
 	// Retryable reports whether to repeat a transaction after err. Nil means the rules of the package comment. A
 	// Retryable of yours can call the function [Retryable] for them. It is not called if the attempt took too long
 	// before its COMMIT, which is repeated, nor if the connection or the context of Do ended in the COMMIT, nor if the
-	// driver panicked in a ROLLBACK, which are not.
+	// driver panicked in BEGIN, COMMIT or ROLLBACK, which are not.
 	Retryable func(err error) bool
 
 	// Budget pays for the retries. Nil means no budget, and that is right where transactions conflict: a budget takes
@@ -141,7 +141,8 @@ type Options struct {
 //
 // A panic of f goes on when the transaction is rolled back. A panic of the driver in BEGIN, COMMIT or ROLLBACK is
 // returned as an error, and joined to that of f; the attempt is not repeated then, since the pool has lost its
-// connection. A nil ctx, db or f panics. Do is safe for concurrent use.
+// connection. A ROLLBACK that begins when the attempt's time is over is not waited for, so its panic may not be seen. A
+// nil ctx, db or f panics. Do is safe for concurrent use.
 func Do(ctx context.Context, db *sql.DB, o Options, f func(ctx context.Context, tx *sql.Tx) error) error {
 	switch {
 	case db == nil:

@@ -91,11 +91,14 @@ func (t *transaction) commit(tx *sql.Tx) error {
 // undo rolls tx back after f has returned err, or its context has ended with late, or both.
 func (t *transaction) undo(ctx context.Context, tx *sql.Tx, err, late error) error {
 	rollbackErr := rollback(ctx, tx)
+	if late != nil {
+		err = tooLong(err, late)
+	}
 	switch {
 	case errors.As(rollbackErr, new(*driverPanic)):
-		return afterPanic(tooLong(err, late), rollbackErr)
+		return afterPanic(err, rollbackErr)
 	case late != nil:
-		return tooLong(err, late)
+		return err
 	}
 	return t.afterStatements(err, rollbackErr)
 }
@@ -121,6 +124,9 @@ func tooLong(err, late error) error {
 
 // afterBegin decides what follows a BEGIN that failed with err, which is the database's or the driver's.
 func (t *transaction) afterBegin(ctx context.Context, err error) error {
+	if errors.As(err, new(*driverPanic)) {
+		return backoff.Permanent(err)
+	}
 	late := t.late(ctx)
 	if late != nil {
 		return tooLong(err, late)
