@@ -164,6 +164,24 @@ func TestCancelRace(t *testing.T) {
 	})
 }
 
+// An error of f that came when the time was over is there, but for a cancellation, which was this package's own.
+func TestAttemptTimeoutError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := sqlretry.Options{AttemptTimeout: time.Second, MaxRetries: -1}
+		err := sqlretry.Do(t.Context(), open(t, new(database)), o, func(ctx context.Context, _ *sql.Tx) error {
+			<-ctx.Done()
+			return fmt.Errorf("%w: %w: %w", errRefused, stateError("57014"), context.Canceled)
+		})
+		require.EqualError(t, err, "context deadline exceeded: not enough money: SQLSTATE 57014: context canceled")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, errRefused)
+		var state stateError
+		require.ErrorAs(t, err, &state)
+		require.Equal(t, stateError("57014"), state)
+		require.NotErrorIs(t, err, context.Canceled)
+	})
+}
+
 // A call without a slot does not begin.
 func TestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
