@@ -7,10 +7,10 @@ import "errors"
 // but for the last of the three, after which [Options.Retryable] is asked.
 //
 // Do not look in the database and do it again if nothing is there: the COMMIT may still be on its way, and take effect
-// after the look. Do it again only if the transaction inserts a key that was made before the call of Do, and that the
-// database holds unique; an error that says "duplicate key" then means that it is done. The database makes the second
-// transaction wait for the first. Without such a key, report the error. A Retryable of yours says yes to it under the same
-// condition alone.
+// after the look. Do it again only if the transaction first inserts a key that was made before the call of Do, and that
+// the database holds unique; if that INSERT, and no other, fails with "duplicate key", it is done. The database makes the
+// second transaction wait for the first. Without such a key, report the error. A Retryable of yours says yes to it under
+// the same condition alone.
 var ErrOutcomeUnknown = errors.New("outcome of the COMMIT is unknown")
 
 // A stepError is an error that says more than its cause does, by the step in which it came.

@@ -38,31 +38,45 @@ func Example() {
 }
 
 // Place an order once, also where nobody knows whether a COMMIT took effect. The id was made before, by whoever orders,
-// and is the primary key of the table. So the same order can be placed again, and a duplicate key means that it is there.
+// and is the only unique column of its table. So the same order can be placed again, and a duplicate of the id means that
+// it is there.
 func ExampleErrOutcomeUnknown() {
-	var db *sql.DB // as sql.Open returns it for PostgreSQL
+	// Elsewhere sql.Open returns db, here for PostgreSQL. In this one COMMITs take effect, but their answer is lost.
+	db := sql.OpenDB(&database{unique: true, commit: driver.ErrBadConn})
 	ctx := context.Background()
 	id := "2026-11-25/17"
 
-	errPlaced := errors.New("the order is placed")
+	errPlaced := errors.New("the order is there")
 	place := func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO orders (id, item) VALUES ($1, 'tea')", id)
+		_, err := tx.ExecContext(ctx, "INSERT INTO orders (id) VALUES ($1)", id)
 		var state interface{ SQLState() string }
 		if errors.As(err, &state) && state.SQLState() == "23505" {
 			return errPlaced
 		}
+		if err != nil {
+			return err
+		}
+
+		// From here on a duplicate is an error like any other.
+		_, err = tx.ExecContext(ctx, "INSERT INTO items (order_id, item) VALUES ($1, 'tea')", id)
 		return err
 	}
 
 	orders := backoff.Retrier{
-		AttemptTimeout: 10 * time.Second, // also of a COMMIT
+		AttemptTimeout: 10 * time.Second, // of one call of sqlretry.Do, with all its attempts and their COMMITs
 		Retryable:      func(err error) bool { return errors.Is(err, sqlretry.ErrOutcomeUnknown) },
+		Notify:         func(_ context.Context, _ int, err error, _ time.Duration) { fmt.Println("again:", err) },
 	}
 	err := orders.Do(ctx, func(ctx context.Context) error { return sqlretry.Do(ctx, db, sqlretry.Options{}, place) })
 	if errors.Is(err, errPlaced) {
+		fmt.Println("done:", err)
 		err = nil
 	}
-	fmt.Println(err)
+	fmt.Println(err) // if it is not nil, the order may be there: place it again later, with the same id
+	// Output:
+	// again: outcome of the COMMIT is unknown: driver: bad connection
+	// done: the order is there
+	// <nil>
 }
 
 // A database remembers the statements of the transactions that were committed.
@@ -81,6 +95,7 @@ type database struct {
 
 	rollback bool // instead of the COMMIT
 	heeds    bool // BEGIN and COMMIT end with the context that the transaction begins with
+	unique   bool // a statement is refused if it is committed already
 }
 
 func (d *database) Driver() driver.Driver                        { return nil }
@@ -145,6 +160,9 @@ func (c *conn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx
 }
 
 func (c *conn) ExecContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
+	if c.unique && slices.Contains(c.committed(), query) {
+		return nil, stateError("23505")
+	}
 	c.pending = append(c.pending, query)
 	return driver.RowsAffected(1), nil
 }
