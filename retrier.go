@@ -231,7 +231,7 @@ func (c *call) attempt(op func(ctx context.Context) error) error {
 	defer cancel()
 	sizing := c.slots.sizesItself()
 	if sizing {
-		c.most = c.longest(timeout)
+		c.most = longest(c.loop.ctx, timeout)
 	}
 
 	err := op(ctx)
@@ -242,18 +242,6 @@ func (c *call) attempt(op func(ctx context.Context) error) error {
 		return v.Unwrap()
 	}
 	return err
-}
-
-// longest returns how long an attempt may take that begins now.
-func (c *call) longest(timeout time.Duration) time.Duration {
-	longest := time.Duration(math.MaxInt64)
-	if timeout > 0 {
-		longest = timeout
-	}
-	if deadline, ok := c.loop.ctx.Deadline(); ok {
-		longest = min(longest, max(0, time.Until(deadline)))
-	}
-	return longest
 }
 
 // next waits for the next attempt, and has a slot then.

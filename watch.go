@@ -67,6 +67,18 @@ const (
 	late                     // it failed because its time was over
 )
 
+// longest returns how long an attempt may take that begins now, where timeout is none if it is negative.
+func longest(ctx context.Context, timeout time.Duration) time.Duration {
+	longest := time.Duration(math.MaxInt64)
+	if timeout > 0 {
+		longest = timeout
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		longest = min(longest, max(0, time.Until(deadline)))
+	}
+	return longest
+}
+
 // outcomeOf returns how an attempt ended with err, whether its time was over then, and what its caller's context said.
 // Whether a failure in time is an answer is known only when Retryable has been asked.
 func outcomeOf(err error, timeIsOver bool, caller error) outcome {
