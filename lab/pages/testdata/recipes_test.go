@@ -77,13 +77,15 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// Of the messages only the bad one is set aside, however long the service is down, and whatever it asks for.
+// Of the messages only the bad one is set aside, however long the service is down, and whatever it asks for. The others
+// are acknowledged only if they are delivered.
 func TestConsumer(t *testing.T) {
 	for name, test := range map[string]struct {
 		err   error
 		tries int
 		took  time.Duration
 	}{
+		"good":   {nil, 1, 0},
 		"bad":    {backoff.Permanent(fmt.Errorf("%w: no address", errBad)), 1, 0},
 		"down":   {errDown, 11, time.Minute},
 		"7 s":    {backoff.RetryAfter(errDown, 7*time.Second), 11, 100 * time.Second},
@@ -95,19 +97,23 @@ func TestConsumer(t *testing.T) {
 			worker := Worker{
 				deliver:    func(context.Context, *Message) error { tries++; return test.err },
 				deadLetter: func(context.Context, *Message, error) error { aside++; return nil },
-				pause:      func(context.Context, *Message) error { paused++; return nil },
+				pause:      func(context.Context) error { paused++; return nil },
 			}
 			start := time.Now()
-			require.NoError(t, worker.handle(t.Context(), nil))
+			err := worker.handle(t.Context(), nil)
+			require.Equal(t, name == "good" || name == "bad", err == nil, name)
+			if err != nil {
+				require.ErrorIs(t, err, test.err, name)
+			}
 			require.Equal(t, test.tries, tries, name)
 			require.InDelta(t, test.took, time.Since(start), 0.5*float64(test.took)+1, name)
 			require.Equal(t, name == "bad", aside == 1, name)
-			require.Equal(t, 1, aside+paused, name)
+			require.Equal(t, err != nil, paused == 1, name)
 
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			require.ErrorIs(t, worker.handle(ctx, nil), context.Canceled)
-			require.Equal(t, 1, aside+paused, name)
+			require.Equal(t, err != nil, paused == 1, name)
 		})
 	}
 }
@@ -120,39 +126,27 @@ func files() []string {
 	return all
 }
 
+// A client sends the files of a batch.
+type client struct {
+	name        string
+	retries     bool // over httpretry
+	method, key string
+	getBody     bool
+}
+
 // A batch over httpretry, whose 503s come with a nil error, or over a Retrier outlasts an outage of ten seconds, leaves
-// out bad files, and ends if the outage does not.
+// out bad files, and ends if the outage does not. Over httpretry, files that are not sent again end it immediately.
 func TestBatch(t *testing.T) {
-	for _, over := range []string{"Retrier", "httpretry"} {
+	for _, c := range []client{
+		{name: "Retrier", method: http.MethodPut},
+		{name: "PUT", retries: true, method: http.MethodPut, getBody: true},
+		{name: "POST with a key", retries: true, method: http.MethodPost, key: "key", getBody: true},
+		{name: "POST without a key", retries: true, method: http.MethodPost, getBody: true},
+		{name: "PUT without GetBody", retries: true, method: http.MethodPut},
+	} {
 		for _, wait := range []time.Duration{0, 7 * time.Second, 61 * time.Second, 20 * time.Minute} {
 			for _, outage := range []time.Duration{10 * time.Second, time.Hour * 24} {
-				synctest.Test(t, func(t *testing.T) {
-					start := time.Now()
-					var requests atomic.Int64
-					server := base(func(req *http.Request) (*http.Response, error) {
-						requests.Add(1)
-						time.Sleep(time.Second)
-						switch {
-						case time.Since(start) < outage:
-							return later(wait), nil
-						case strings.HasPrefix(req.URL.Path, "/file-7"):
-							return answer(422, ""), nil
-						}
-						return answer(200, ""), nil
-					})
-					defer func(r backoff.Retrier) { uploads = r }(uploads)
-					upload = uploadOver(over, server)
-
-					err := uploadAll(t.Context(), files())
-					switch name := fmt.Sprint(over, wait, outage); {
-					case outage == 10*time.Second && wait < 20*time.Minute:
-						require.EqualError(t, err, "111 files are not uploaded", name)
-					default:
-						require.ErrorContains(t, err, "5000 files are not uploaded\ntwenty failures in a row", name)
-						require.LessOrEqual(t, requests.Load(), int64(100*21+100), name)
-						require.Less(t, time.Since(start), 2*time.Hour, name)
-					}
-				})
+				synctest.Test(t, func(t *testing.T) { c.testBatch(t, wait, outage) })
 			}
 		}
 	}
@@ -162,11 +156,47 @@ func TestBatch(t *testing.T) {
 	require.ErrorIs(t, uploadAll(ended, files()), context.Canceled)
 }
 
-// uploadOver returns an upload to a server, as the page describes it.
-func uploadOver(client string, server base) func(ctx context.Context, with ...any) error {
+func (c client) testBatch(t *testing.T, wait, outage time.Duration) {
+	start := time.Now()
+	var requests atomic.Int64
+	server := base(func(req *http.Request) (*http.Response, error) {
+		requests.Add(1)
+		time.Sleep(time.Second)
+		content, err := io.ReadAll(req.Body)
+		switch {
+		case err != nil || string(content) != req.URL.Path:
+			return answer(400, ""), nil
+		case time.Since(start) < outage:
+			return later(wait), nil
+		case strings.HasPrefix(req.URL.Path, "/file-7"):
+			return answer(422, ""), nil
+		}
+		return answer(200, ""), nil
+	})
+	defer func(r backoff.Retrier) { uploads = r }(uploads)
+	upload = c.upload(server)
+
+	err := uploadAll(t.Context(), files())
+	name := fmt.Sprint(c.name, wait, outage)
+	sentOnce := c.retries && (c.key == "" && c.method == http.MethodPost || !c.getBody)
+	switch {
+	case sentOnce:
+		require.ErrorContains(t, err, "twenty failures in a row", name)
+		require.Less(t, time.Since(start), 10*time.Second, name)
+	case outage == 10*time.Second && wait < 20*time.Minute:
+		require.EqualError(t, err, "111 files are not uploaded", name)
+	default:
+		require.ErrorContains(t, err, "5000 files are not uploaded\ntwenty failures in a row", name)
+		require.LessOrEqual(t, requests.Load(), int64(100*21+100), name)
+		require.Less(t, time.Since(start), 2*time.Hour, name)
+	}
+}
+
+// upload returns an upload to a server, as the page describes it.
+func (c client) upload(server base) func(ctx context.Context, with ...any) error {
 	fields := uploads
 	send := &http.Client{Transport: server}
-	if client == "httpretry" {
+	if c.retries {
 		uploads = backoff.Retrier{AttemptTimeout: -1, MaxRetries: -1}
 		send.Transport = &httpretry.Transport{
 			Base:           server,
@@ -177,11 +207,7 @@ func uploadOver(client string, server base) func(ctx context.Context, with ...an
 		}
 	}
 	return func(ctx context.Context, with ...any) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPut, fmt.Sprint("http://localhost/", with[0]), nil)
-		if err != nil {
-			return err
-		}
-		resp, err := send.Do(req)
+		resp, err := send.Do(c.request(ctx, fmt.Sprint("/", with[0])))
 		switch {
 		case err != nil:
 			return err
@@ -195,19 +221,35 @@ func uploadOver(client string, server base) func(ctx context.Context, with ...an
 	}
 }
 
+// request returns a request whose body is the file's name, in place of what is in it.
+func (c client) request(ctx context.Context, file string) *http.Request {
+	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(file)), nil }
+	body, _ := open()
+	req := httptest.NewRequestWithContext(ctx, c.method, "http://localhost"+file, body)
+	req.RequestURI = "" // as a client wants it
+	req.ContentLength = int64(len(file))
+	if c.getBody {
+		req.GetBody = open
+	}
+	if c.key != "" {
+		req.Header.Set("Idempotency-Key", c.key+file)
+	}
+	return req
+}
+
 // A program's call is tried three times, a library's as its program says.
 func TestFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		upload = func(context.Context, ...any) error { calls++; return errDown }
-		save = upload
+		call := func(context.Context) error { calls++; return errDown }
 		start := time.Now()
-		require.ErrorIs(t, run(t.Context(), "a"), errDown)
+		require.ErrorIs(t, remote.Do(t.Context(), call), errDown)
 		require.Equal(t, 3, calls)
 		require.Greater(t, time.Since(start), 6*time.Second)
+		require.Less(t, time.Since(start), 19*time.Second)
 
 		client := Client{Retrier: backoff.Retrier{MaxRetries: -1}}
-		require.Equal(t, errDown, client.Save(t.Context(), nil))
+		require.Equal(t, errDown, client.Retrier.Do(t.Context(), call))
 		require.Equal(t, 4, calls)
 	})
 }
@@ -218,12 +260,15 @@ type state string
 func (s state) Error() string    { return "SQLSTATE " + string(s) }
 func (s state) SQLState() string { return string(s) }
 
-// A store is a database in memory, and its connection and transaction. Each COMMIT takes effect, and returns an error of
-// commits as long as there are any.
+// A store is a database in memory, and its connection and transaction. It hangs until a time, and then refuses
+// statements with a value that must be unique and is there. A COMMIT returns an error of commits as long as there are
+// any, and takes effect all the same, unless that is a conflict.
 type store struct {
+	hangs   time.Time
 	commits []error
-	orders  map[any]bool
-	execs   int
+	unique  map[any]bool
+	begins  int
+	keys    []any // of the transaction
 }
 
 func (s *store) Connect(context.Context) (driver.Conn, error) { return s, nil }
@@ -233,12 +278,23 @@ func (s *store) Begin() (driver.Tx, error)                    { return s, nil }
 func (s *store) Rollback() error                              { return nil }
 func (s *store) Close() error                                 { return nil }
 
-func (s *store) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) { return s, nil }
+func (s *store) BeginTx(ctx context.Context, _ driver.TxOptions) (driver.Tx, error) {
+	s.begins++
+	s.keys = nil
+	select {
+	case <-time.After(time.Until(s.hangs)):
+		return s, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
 
 func (s *store) ExecContext(_ context.Context, _ string, args []driver.NamedValue) (driver.Result, error) {
-	s.execs++
-	if s.orders[args[0].Value] {
+	if s.unique[args[0].Value] || s.unique[args[len(args)-1].Value] {
 		return nil, state("23505")
+	}
+	if args[0].Value == "key" {
+		s.keys = append(s.keys, "key")
 	}
 	return driver.RowsAffected(1), nil
 }
@@ -247,27 +303,53 @@ func (s *store) Commit() (err error) {
 	if len(s.commits) > 0 {
 		err, s.commits = s.commits[0], s.commits[1:]
 	}
-	s.orders["key"] = err != nil
+	if err != state("40001") {
+		for _, key := range s.keys {
+			s.unique[key] = true
+		}
+	}
 	return err
 }
 
-// A transaction that conflicts is repeated, as often as it must. An order whose COMMIT gets no answer is placed again,
-// and is there once.
+// A transaction that conflicts is repeated, as often as it must.
 func TestTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{commits: slices.Repeat([]error{state("40001")}, 15), orders: map[any]bool{}}
+		s := &store{commits: slices.Repeat([]error{state("40001")}, 15)}
 		db = sql.OpenDB(s)
+		defer db.Close()
 		require.NoError(t, rename(t.Context(), 1, "Ada"))
-		require.Equal(t, 16, s.execs)
-		db.Close()
-
-		lost := &net.OpError{Op: "read", Net: "tcp", Err: io.ErrUnexpectedEOF}
-		s = &store{commits: []error{lost}, orders: map[any]bool{}}
-		db = sql.OpenDB(s)
-		require.NoError(t, place(t.Context(), "key", 1))
-		require.Equal(t, 2, s.execs)
-		db.Close()
+		require.Equal(t, 16, s.begins)
 	})
+}
+
+// An order whose COMMIT gets no answer is placed again, and is there once. So is one whose BEGIN hangs for a while. An
+// order that is refused, though not for its key, is not there.
+func TestPlace(t *testing.T) {
+	lost := &net.OpError{Op: "read", Net: "tcp", Err: io.ErrUnexpectedEOF}
+	for name, test := range map[string]struct {
+		hangs   time.Duration
+		commits []error
+		unique  any
+		begins  int
+		err     error
+	}{
+		"COMMIT":   {commits: []error{lost}, begins: 2},
+		"conflict": {commits: []error{state("40001"), lost}, begins: 3},
+		"hang":     {hangs: 12 * time.Second, begins: 3},
+		"again":    {unique: "key", begins: 1},
+		"refused":  {unique: int64(1), begins: 1, err: state("23505")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &store{hangs: time.Now().Add(test.hangs), commits: test.commits, unique: map[any]bool{test.unique: true}}
+				db = sql.OpenDB(s)
+				defer db.Close()
+				require.ErrorIs(t, place(t.Context(), "key", 1), test.err)
+				require.Equal(t, test.begins, s.begins)
+				require.Equal(t, test.err == nil, s.unique["key"])
+			})
+		})
+	}
 }
 
 // Of two hundred POSTs at once to an API of ten a second none is lost.
@@ -381,7 +463,7 @@ func TestModel(t *testing.T) {
 }
 
 // A POST is sent again with a new token, and the next one has it. Without a new token, nothing is sent. A request ends
-// with its context, though another one waits for a token.
+// with its context, though another one waits for a token. A wait for a token that does not come ends.
 func TestToken(t *testing.T) {
 	defer func(tr http.RoundTripper) { http.DefaultTransport = tr }(http.DefaultTransport)
 	var tokens, requests atomic.Int64
@@ -393,7 +475,7 @@ func TestToken(t *testing.T) {
 		return answer(200, ""), nil
 	})
 	synctest.Test(t, func(t *testing.T) {
-		newToken = func() (string, error) { return fmt.Sprint("token ", tokens.Add(1)), nil }
+		newToken = func(context.Context) (string, error) { return fmt.Sprint("token ", tokens.Add(1)), nil }
 		for range 2 {
 			resp, err := account.Post("http://localhost", "", strings.NewReader("body"))
 			require.NoError(t, err)
@@ -402,7 +484,7 @@ func TestToken(t *testing.T) {
 		require.EqualValues(t, 2, tokens.Load())
 		require.EqualValues(t, 3, requests.Load())
 
-		newToken = func() (string, error) { tokens.Add(1); return "", errDown }
+		newToken = func(context.Context) (string, error) { tokens.Add(1); return "", errDown }
 		signer := account.Transport.(*httpretry.Transport).Base.(*signer)
 		signer.token.Store(nil)
 		_, err := account.Get("http://localhost")
@@ -410,7 +492,13 @@ func TestToken(t *testing.T) {
 		require.EqualValues(t, 3, tokens.Load())
 		require.EqualValues(t, 3, requests.Load())
 
-		newToken = func() (string, error) { time.Sleep(time.Hour); return "", errDown }
+		start := time.Now()
+		newToken = func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }
+		_, err = account.Get("http://localhost")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 4*time.Second, time.Since(start))
+
+		newToken = func(context.Context) (string, error) { time.Sleep(time.Hour); return "", errDown }
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err = signer.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
@@ -420,7 +508,8 @@ func TestToken(t *testing.T) {
 }
 
 // A file of 20 KB comes through a connection that breaks after each four, also if it changes meanwhile, if the server
-// asks for waits, and if the last part breaks at its very end. What makes no progress is given up after ten minutes.
+// asks for waits, and if the last part breaks at its very end. What makes no progress is given up after ten minutes;
+// a file that is gone, or cannot be written, immediately, and what was there before stays.
 func TestDownload(t *testing.T) {
 	content := strings.Repeat("content.", 20<<10/8)
 	for name, test := range map[string]struct {
@@ -435,6 +524,8 @@ func TestDownload(t *testing.T) {
 		"too busy":   {`"a"`, 3, 20 * time.Minute},
 		"no ranges":  {"", 0, 0},
 		"weak":       {`W/"a"`, 0, 0},
+		"gone":       {`"a"`, 1, 0},
+		"disk":       {`"a"`, 1, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			requests, served := 0, content
@@ -442,6 +533,8 @@ func TestDownload(t *testing.T) {
 				requests++
 				etag := test.etag
 				switch {
+				case name == "gone":
+					return answer(404, ""), nil
 				case name == "changes" && requests > 2:
 					served, etag = "changed"+content, `"b"`
 				case test.wait > 0 && requests%2 == 0:
@@ -454,15 +547,26 @@ func TestDownload(t *testing.T) {
 				resp.Body = breaking(resp.Body, name == "at the end")
 				return resp, nil
 			})
-			file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+			old := strings.Repeat("old", 1<<20)
+			path := filepath.Join(t.TempDir(), "file")
+			require.NoError(t, os.WriteFile(path, []byte(old), 0o666))
+			file, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if name == "disk" { // it refuses, as a full one does
+				file, err = os.Open(path)
+			}
 			require.NoError(t, err)
 			defer file.Close()
-			_, err = file.WriteString(strings.Repeat("old", 1<<20))
-			require.NoError(t, err)
 
 			start := time.Now()
 			err = (&download{file: file, url: "http://localhost"}).get(t.Context())
 			switch {
+			case name == "gone" || name == "disk":
+				require.Error(t, err, name)
+				require.Equal(t, 1, requests, name)
+				got, err := os.ReadFile(path)
+				require.NoError(t, err)
+				require.True(t, string(got) == old, name)
+				return
 			case test.requests == 0:
 				require.ErrorIs(t, err, io.ErrUnexpectedEOF, name)
 				require.InDelta(t, 9*time.Minute, time.Since(start), float64(2*time.Minute), name)

@@ -89,7 +89,7 @@ func (f orderStore) Order(ctx context.Context, id int64) (*Order, error) { retur
 type Worker struct {
 	deliver    func(ctx context.Context, msg *Message) error
 	deadLetter func(ctx context.Context, msg *Message, err error) error
-	pause      func(ctx context.Context, msg *Message) error
+	pause      func(ctx context.Context) error
 }
 
 type Webhook struct {
@@ -126,7 +126,7 @@ var connect func(ctx context.Context) (*Conn, error)
 
 var listen func(ctx context.Context, conn *Conn) error
 
-var newToken func() (string, error)
+var newToken func(ctx context.Context) (string, error)
 
 func newPolicy(ctx context.Context) backoff.BackOff {
 	return backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3), ctx)
