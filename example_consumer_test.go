@@ -31,7 +31,7 @@ func consume(ctx context.Context, messages <-chan string) error {
 		case ctx.Err() != nil:
 			return err // the message stays in the queue
 		case errors.Is(err, backoff.ErrRetriesExhausted):
-			fmt.Println(message, "is set aside, and can be sent later:", err)
+			fmt.Println(message, "is put back, for later:", err)
 		default:
 			fmt.Println(message, "is rejected, and needs a person:", err)
 		}
@@ -65,7 +65,7 @@ func ExampleRetrier_consumer() {
 	fmt.Println("error:", err)
 	// Output:
 	// invoice 1 is done
-	// invoice 2 is set aside, and can be sent later: retries exhausted: status 503
+	// invoice 2 is put back, for later: retries exhausted: status 503
 	// invoice 3 is rejected, and needs a person: status 422
 	// invoice 4 is done
 	// error: <nil>
