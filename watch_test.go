@@ -24,6 +24,11 @@ func sizing() *backoff.Retrier {
 	return &backoff.Retrier{AttemptTimeout: time.Second, MaxRetries: -1, Slots: new(backoff.Slots)}
 }
 
+// always is an attempt that ends with err, in any number of calls at once.
+func always(err error) func(context.Context) error {
+	return func(context.Context) error { return err }
+}
+
 // hang is an attempt that takes all of its time.
 func hang(ctx context.Context) error {
 	<-ctx.Done()
@@ -44,7 +49,7 @@ func atOnce(t *testing.T, r *backoff.Retrier, n int, op func(context.Context) er
 func serve(t *testing.T, r *backoff.Retrier, perSecond int, d time.Duration) {
 	t.Helper()
 	for range int(d.Seconds()) * perSecond {
-		require.NoError(t, r.Do(t.Context(), returning(nil)))
+		require.NoError(t, r.Do(t.Context(), always(nil)))
 		time.Sleep(time.Second / time.Duration(perSecond))
 	}
 }
@@ -94,7 +99,7 @@ func TestWatchHealthy(t *testing.T) {
 			r := sizing()
 			serve(t, r, 8, 10*time.Second)
 			for range 100 {
-				require.ErrorIs(t, r.Do(t.Context(), returning(errFailed)), errFailed)
+				require.ErrorIs(t, r.Do(t.Context(), always(errFailed)), errFailed)
 			}
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
 		},
@@ -172,7 +177,7 @@ func TestWatchTrouble(t *testing.T) {
 					if test.deadline > 0 {
 						ctx, cancel = context.WithTimeout(ctx, test.deadline)
 					}
-					require.NoError(t, r.Do(ctx, returning(nil)))
+					require.NoError(t, r.Do(ctx, always(nil)))
 					cancel()
 					time.Sleep(time.Second / time.Duration(test.perSecond))
 				}
@@ -189,35 +194,35 @@ func TestWatchTrouble(t *testing.T) {
 // failed in time.
 func TestWatchOutcomes(t *testing.T) {
 	nested := func(ctx context.Context) error { // its loop refuses a wait
-		return (&backoff.Retrier{Policy: every(time.Hour)}).Do(ctx, returning(errFailed))
+		return (&backoff.Retrier{Policy: every(time.Hour)}).Do(ctx, always(errFailed))
 	}
 	const isLate, hasAnswered, hasFailed, saysNothing = "late", "answered", "failed", "nothing"
 	for name, test := range map[string]struct {
 		want string
 		op   func(ctx context.Context) error
 	}{
-		"success":                   {hasAnswered, returning(nil)},
+		"success":                   {hasAnswered, always(nil)},
 		"late success":              {hasAnswered, func(ctx context.Context) error { _ = hang(ctx); return nil }},
-		"permanent":                 {hasAnswered, returning(backoff.Permanent(errFailed))},
-		"refused by Retryable":      {hasAnswered, returning(io.EOF)},
-		"failure":                   {hasFailed, returning(errFailed)},
-		"asks for a wait":           {hasFailed, returning(backoff.RetryAfter(errFailed, time.Hour))},
+		"permanent":                 {hasAnswered, always(backoff.Permanent(errFailed))},
+		"refused by Retryable":      {hasAnswered, always(io.EOF)},
+		"failure":                   {hasFailed, always(errFailed)},
+		"asks for a wait":           {hasFailed, always(backoff.RetryAfter(errFailed, time.Hour))},
 		"its time is over":          {isLate, hang},
 		"whatever the error":        {isLate, func(ctx context.Context) error { _ = hang(ctx); return errFailed }},
 		"permanent, and late":       {isLate, func(ctx context.Context) error { return backoff.Permanent(hang(ctx)) }},
-		"it says so":                {isLate, returning(context.DeadlineExceeded)},
-		"it says so, wrapped":       {isLate, returning(fmt.Errorf("get: %w", context.DeadlineExceeded))},
-		"Timeout":                   {isLate, returning(timeout{true})},
-		"no Timeout":                {hasFailed, returning(timeout{false})},
-		"refused, but a timeout":    {isLate, returning(errors.Join(io.EOF, timeout{true}))},
-		"verdict":                   {isLate, returning(lateness{errFailed, true})},
-		"verdict, permanent":        {isLate, returning(lateness{backoff.Permanent(errFailed), true})},
-		"verdict, a timeout":        {hasFailed, returning(lateness{timeout{true}, false})},
+		"it says so":                {isLate, always(context.DeadlineExceeded)},
+		"it says so, wrapped":       {isLate, always(fmt.Errorf("get: %w", context.DeadlineExceeded))},
+		"Timeout":                   {isLate, always(timeout{true})},
+		"no Timeout":                {hasFailed, always(timeout{false})},
+		"refused, but a timeout":    {isLate, always(errors.Join(io.EOF, timeout{true}))},
+		"verdict":                   {isLate, always(lateness{errFailed, true})},
+		"verdict, permanent":        {isLate, always(lateness{backoff.Permanent(errFailed), true})},
+		"verdict, a timeout":        {hasFailed, always(lateness{timeout{true}, false})},
 		"verdict after its time":    {hasFailed, func(ctx context.Context) error { return lateness{hang(ctx), false} }},
 		"a nested loop's refusal":   {hasFailed, nested},
 		"a nested loop was refused": {isLate, func(ctx context.Context) error { return refusedLate(ctx) }},
 		"a nested loop's timeout":   {isLate, func(ctx context.Context) error { return (&backoff.Retrier{}).Do(ctx, hang) }},
-		"a nested loop had no slot": {hasFailed, returning(backoff.ErrNoSlot)},
+		"a nested loop had no slot": {hasFailed, always(backoff.ErrNoSlot)},
 		"goexit":                    {saysNothing, func(context.Context) error { runtime.Goexit(); return nil }},
 		"panic":                     {saysNothing, func(context.Context) error { panic("boom") }},
 	} {
@@ -264,14 +269,12 @@ func try(t *testing.T, r *backoff.Retrier, n int, op func(context.Context) error
 	c.Policy = func() backoff.BackOff { return &backoff.StopBackOff{} }
 	var calls sync.WaitGroup
 	for range n {
-		calls.Add(1)
-		go func() {
-			defer calls.Done()
+		calls.Go(func() {
 			defer func() { _ = recover() }()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			_ = c.Do(ctx, op)
-		}()
+		})
 	}
 	calls.Wait()
 }
@@ -343,13 +346,13 @@ func TestWatchEnd(t *testing.T) {
 		"attempts are in time, and no call waits": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			atOnce(t, r, 70, returning(nil))
+			atOnce(t, r, 70, always(nil))
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
 		},
 		"too many are late": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			atOnce(t, r, 6, returning(nil))
+			atOnce(t, r, 6, always(nil))
 			require.Equal(t, 6, r.Slots.Limit())
 		},
 		"calls wait": func(t *testing.T) {
@@ -461,9 +464,9 @@ func TestWatchLucky(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := sizing()
 			first := hold(t, r, 20, time.Second, context.DeadlineExceeded)
-			atOnce(t, r, answers, returning(nil))
+			atOnce(t, r, answers, always(nil))
 			first.Wait()
-			atOnce(t, r, 100, returning(context.DeadlineExceeded))
+			atOnce(t, r, 100, always(context.DeadlineExceeded))
 			before := r.Slots.Limit()
 			require.Less(t, before, math.MaxInt)
 
@@ -486,7 +489,7 @@ func TestWatchUnknown(t *testing.T) {
 		for range 2 { // that one waits keeps the limit
 			go func() {
 				for err := range ops {
-					_ = r.Do(t.Context(), returning(err))
+					_ = r.Do(t.Context(), always(err))
 				}
 			}()
 		}
@@ -531,7 +534,7 @@ func TestWatchForgets(t *testing.T) {
 			fall(t, r)
 			time.Sleep(3 * time.Second)
 			require.Equal(t, 6, r.Slots.Limit())
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			require.Equal(t, math.MaxInt, r.Slots.Limit(), "for a metric, too")
 			calls := hold(t, r, 50, time.Second, nil)
 			require.Equal(t, 50, r.Slots.InUse())
@@ -612,9 +615,9 @@ func TestWatchRefused(t *testing.T) {
 		for range int(d.Seconds()) {
 			for i := range 10 {
 				if i < failures {
-					require.Error(t, r.Do(t.Context(), returning(errFailed)))
+					require.Error(t, r.Do(t.Context(), always(errFailed)))
 				} else {
-					require.NoError(t, r.Do(t.Context(), returning(nil)))
+					require.NoError(t, r.Do(t.Context(), always(nil)))
 				}
 				time.Sleep(time.Second / 10)
 			}
@@ -687,7 +690,7 @@ func TestWatchTimeStepsBack(t *testing.T) {
 			fall(t, r)
 		})
 	}
-	require.NoError(t, r.Do(t.Context(), returning(nil)))
+	require.NoError(t, r.Do(t.Context(), always(nil)))
 	require.Equal(t, math.MaxInt, r.Slots.Limit())
 }
 
@@ -710,7 +713,7 @@ func TestWatchPanics(t *testing.T) {
 				broken.MaxRetries = 3
 				set(&broken)
 				for range 1000 {
-					require.Panics(t, func() { _ = broken.Do(t.Context(), returning(errFailed)) })
+					require.Panics(t, func() { _ = broken.Do(t.Context(), always(errFailed)) })
 				}
 				require.Zero(t, r.Slots.InUse())
 				require.Equal(t, math.MaxInt, r.Slots.Limit())
@@ -727,14 +730,14 @@ func TestWatchMany(t *testing.T) {
 		r := sizing()
 		serve(t, r, 1, 2*time.Second)
 		for range 100_000 {
-			_ = r.Do(t.Context(), returning(nil))
+			_ = r.Do(t.Context(), always(nil))
 		}
 		for range 33_000 {
-			_ = r.Do(t.Context(), returning(context.DeadlineExceeded))
+			_ = r.Do(t.Context(), always(context.DeadlineExceeded))
 		}
 		require.Equal(t, math.MaxInt, r.Slots.Limit())
 		for range 400 {
-			_ = r.Do(t.Context(), returning(context.DeadlineExceeded))
+			_ = r.Do(t.Context(), always(context.DeadlineExceeded))
 		}
 		require.Less(t, r.Slots.Limit(), math.MaxInt)
 	})
