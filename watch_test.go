@@ -10,6 +10,7 @@ import (
 	"math"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -446,11 +447,16 @@ func TestWatchGrowth(t *testing.T) {
 		"new trouble takes it back": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			var failure error
-			calls := inLine(t, r, func() error { return failure })
+			var down atomic.Bool
+			calls := inLine(t, r, func() error {
+				if down.Load() {
+					return context.DeadlineExceeded
+				}
+				return nil
+			})
 			time.Sleep(36 * time.Second)
 			require.Greater(t, r.Slots.Limit(), 15)
-			failure = context.DeadlineExceeded
+			down.Store(true)
 			time.Sleep(2 * time.Second)
 			require.Equal(t, 6, r.Slots.Limit())
 			calls.Wait()
