@@ -148,6 +148,7 @@ func TestEndless(t *testing.T) {
 // The slots of the hosts that were called last are kept. Those of 100,000 hosts take less than 8 MB, in any order,
 // however long the names are.
 func TestManyHosts(t *testing.T) {
+	skipWithRaceDetector(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet()
 		req := newRequest(t, "GET", "http://localhost", "")

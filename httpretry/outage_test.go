@@ -20,6 +20,17 @@ import (
 	"example.com/backoff/httpretry"
 )
 
+// raceDetector reports whether the tests run with the race detector, which makes those with a hundred thousand requests
+// too slow. Others look for races.
+var raceDetector bool
+
+func skipWithRaceDetector(t *testing.T) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("too slow with the race detector")
+	}
+}
+
 // A service has six workers, which answer requests in the order in which they have come, also those that nobody waits
 // for any more. Its workers stand still while it is down.
 type service struct {
@@ -103,6 +114,7 @@ func lost(t *testing.T, load float64, transports []*httpretry.Transport) float64
 // An outage of ten seconds costs a client that sets nothing no more calls than one without retries. Without its slots,
 // retries keep the service down. The deadline of a call is five seconds. With -v it prints the figures.
 func TestOutage(t *testing.T) {
+	skipWithRaceDetector(t)
 	ways := map[string]func(*httpretry.Transport){
 		"zero":       func(*httpretry.Transport) {},
 		"no retries": func(t *httpretry.Transport) { t.MaxRetries = -1; t.Slots = backoff.NewSlots(math.MaxInt) },
