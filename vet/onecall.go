@@ -61,11 +61,12 @@ func (c *checker) forOneCall(cur inspector.Cursor, kind string, e ast.Expr) {
 	if !slices.Contains(shareable, kind) || starts(around(cur).Node()) {
 		return
 	}
-	if strings.HasPrefix(kind, "example.com") && !c.ownSlots(cur, e) {
+	isClient := strings.Contains(kind, "/")
+	if isClient && !c.ownSlots(cur, e) {
 		return
 	}
 	if c.spent(cur) {
-		_, name, _ := strings.Cut(strings.TrimPrefix(kind, "example.com/"), ".")
+		name := kind[strings.LastIndex(kind, ".")+1:]
 		rule := "slots"
 		if name == "Budget" {
 			rule = "budget"
