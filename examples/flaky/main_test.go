@@ -17,27 +17,40 @@ import (
 )
 
 // pipes is a listener whose connections are in memory, so that a synctest bubble can wait for them.
-type pipes chan net.Conn
-
-func (p pipes) Accept() (net.Conn, error) {
-	conn, ok := <-p
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
 }
 
-func (p pipes) Close() error {
-	close(p)
+func newPipes() *pipes {
+	return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	close(p.closed)
 	return nil
 }
 
-func (p pipes) Addr() net.Addr { return &net.IPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+func (p *pipes) Addr() net.Addr { return &net.IPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+// dial fails if the server has gone: a client may still be making a connection that it does not need any more.
+func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	client, server := net.Pipe()
-	p <- server
-	return client, nil
+	select {
+	case p.conns <- server:
+		return client, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
 }
 
 // The output, in simulated time, is that in testdata but for the times. To renew it, run
@@ -45,7 +58,7 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 func TestOutput(t *testing.T) {
 	var got bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		listener := make(pipes)
+		listener := newPipes()
 		run(t.Context(), listener, &http.Transport{DialContext: listener.dial}, &got)
 	})
 
