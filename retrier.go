@@ -147,9 +147,8 @@ func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) er
 	}
 
 	c := call{
-		loop:    loop{ctx: ctx, retrier: r, strict: true},
-		retrier: r,
-		slots:   r.slots(ctx),
+		loop:  loop{ctx: ctx, retrier: r, strict: true},
+		slots: r.slots(ctx),
 	}
 	err := c.run(op)
 	if r.Done != nil {
@@ -175,7 +174,6 @@ func DoWithData[T any](ctx context.Context, r *Retrier, op func(ctx context.Cont
 // A call is a call of Do. It puts its own steps between those of its loop.
 type call struct {
 	loop     loop
-	retrier  *Retrier
 	slots    *Slots // or nil
 	attempts int
 
@@ -199,13 +197,13 @@ func (c *call) run(op func(ctx context.Context) error) error {
 		return err
 	}
 
-	if c.retrier.Policy != nil {
-		c.loop.policy = c.retrier.newPolicy(c.loop.ctx)
+	if c.loop.retrier.Policy != nil {
+		c.loop.policy = c.loop.retrier.newPolicy(c.loop.ctx)
 	}
 	for {
 		err := c.attempt(op)
 		if err == nil {
-			c.retrier.Budget.settle(c.paid, true)
+			c.loop.retrier.Budget.settle(c.paid, true)
 			c.paid = false
 			return nil
 		}
@@ -221,7 +219,7 @@ func (c *call) run(op func(ctx context.Context) error) error {
 func (c *call) attempt(op func(ctx context.Context) error) error {
 	c.attempts++
 	ctx := c.loop.ctx
-	timeout := c.retrier.attemptTimeout()
+	timeout := c.loop.retrier.attemptTimeout()
 	var cancel context.CancelFunc
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
@@ -254,14 +252,14 @@ func (c *call) next(last error) error {
 	if err != nil {
 		return err
 	}
-	budget := c.retrier.Budget
+	budget := c.loop.retrier.Budget
 	c.paid = budget != nil && budget.Withdraw()
 	if budget != nil && !c.paid {
 		return newStopError(ErrBudgetExhausted, last)
 	}
 
-	if c.retrier.Notify != nil {
-		c.retrier.Notify(c.loop.ctx, c.attempts, last, wait)
+	if c.loop.retrier.Notify != nil {
+		c.loop.retrier.Notify(c.loop.ctx, c.attempts, last, wait)
 	}
 	if c.hasSlot {
 		long := c.isLong(wait - serverWait(last))
@@ -275,7 +273,7 @@ func (c *call) next(last error) error {
 // others need. What the server asks for is no part of the wait: while an overloaded server asks for a pause, the slots
 // that are held keep other calls from it.
 func (c *call) isLong(wait time.Duration) bool {
-	timeout := c.retrier.attemptTimeout()
+	timeout := c.loop.retrier.attemptTimeout()
 	return wait >= longWait || timeout > 0 && wait >= timeout
 }
 
@@ -303,7 +301,7 @@ func (c *call) acquire() error {
 	if c.slots == nil || c.hasSlot {
 		return nil
 	}
-	timeout := c.retrier.attemptTimeout()
+	timeout := c.loop.retrier.attemptTimeout()
 	if timeout < 0 && c.slots.sizesItself() {
 		timeout = math.MaxInt64 // as long as there is time: a slot at its end would only make one more attempt late
 	}
@@ -318,7 +316,7 @@ func (c *call) end() {
 	if c.slots != nil {
 		c.slots.end(c.hasSlot, c.outcome, c.most)
 	}
-	c.retrier.Budget.settle(c.paid, false)
+	c.loop.retrier.Budget.settle(c.paid, false)
 }
 
 // attemptTimeout returns the limit of an attempt; a negative one is none.
