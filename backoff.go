@@ -1,9 +1,9 @@
 // Package backoff calls an operation again when it fails, and waits longer before each new attempt.
 //
-//	var users = backoff.Retrier{ // one for each service, shared by all calls to it
+//	var users = backoff.Retrier{ // shared by all calls to the service
 //		AttemptTimeout: 2 * time.Second,
-//		Slots:          new(backoff.Slots),  // limits the calls in progress while the service is in trouble
-//		Budget:         new(backoff.Budget), // limits the retries of all calls together
+//		Slots:          new(backoff.Slots),  // in trouble, limits the calls in progress
+//		Budget:         new(backoff.Budget), // limits the retries of all calls
 //	}
 //
 //	err := users.Do(ctx, func(ctx context.Context) error {

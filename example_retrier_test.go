@@ -9,7 +9,7 @@ import (
 	"example.com/backoff"
 )
 
-var users = backoff.Retrier{ // one for each service, shared by all calls to it
+var users = backoff.Retrier{ // shared by all calls to the service
 	AttemptTimeout: 2 * time.Second,
 	Slots:          new(backoff.Slots),
 	Budget:         new(backoff.Budget),
@@ -20,7 +20,7 @@ func FetchUser(ctx context.Context, id string) (*User, error) {
 	return backoff.DoWithData(ctx, &users, func(ctx context.Context) (*User, error) {
 		user, err := api.Get(ctx, id)
 		if errors.Is(err, ErrNotFound) {
-			return nil, backoff.Permanent(err) // trying again will not help
+			return nil, backoff.Permanent(err) // retrying will not help
 		}
 		return user, err
 	})

@@ -27,8 +27,8 @@ var ErrRetriesExhausted = errors.New("retries exhausted")
 //
 //	var users = backoff.Retrier{
 //		AttemptTimeout: 2 * time.Second,
-//		Slots:          new(backoff.Slots),  // limits the calls in progress while the service is in trouble
-//		Budget:         new(backoff.Budget), // limits the retries of all calls together
+//		Slots:          new(backoff.Slots),  // in trouble, limits the calls in progress
+//		Budget:         new(backoff.Budget), // limits the retries of all calls
 //	}
 //
 // The zero value is ready to use: up to four attempts of up to 30 s each. [Retrier.Do] is the contract.

@@ -10,7 +10,7 @@ import (
 	"example.com/backoff"
 )
 
-var users = backoff.Retrier{ // one for each service, shared by all calls to it
+var users = backoff.Retrier{ // shared by all calls to the service
 	AttemptTimeout: 2 * time.Second,
 	Slots:          new(backoff.Slots),
 	Budget:         new(backoff.Budget),
@@ -24,7 +24,7 @@ func FetchUser(ctx context.Context, id string) (string, error) {
 	return backoff.DoWithData(ctx, &users, func(ctx context.Context) (string, error) {
 		user, err := get(ctx, id)
 		if errors.Is(err, ErrNotFound) {
-			return "", backoff.Permanent(err) // trying again will not help
+			return "", backoff.Permanent(err) // retrying will not help
 		}
 		return user, err
 	})

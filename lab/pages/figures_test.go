@@ -22,7 +22,7 @@ var (
 // The README has one table, without its command and with a head of its own.
 var (
 	readme       = "-seeds 3 -trouble 10s@0.8,fail:30% -only no,3,slots"
-	readmeFigure = regexp.MustCompile(`(?m)^Calls lost, %.*\n---.*\n(?:.*\|.*\n)+`)
+	readmeFigure = regexp.MustCompile(`(?m)^Lost, %.*\n---.*\n(?:.*\|.*\n)+`)
 )
 
 // Each row of a table below a command of herd has the cells that the command prints, but for the signs of per cent. Slow
