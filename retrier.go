@@ -146,10 +146,7 @@ func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) er
 		panic("backoff: Do called with a nil op")
 	}
 
-	c := call{
-		loop:  loop{ctx: ctx, retrier: r, strict: true},
-		slots: r.slots(ctx),
-	}
+	c := call{loop: loop{ctx: ctx, retrier: r, strict: true}, slots: r.slots(ctx)}
 	err := c.run(op)
 	if r.Done != nil {
 		r.Done(ctx, c.attempts, err)
