@@ -114,8 +114,6 @@ var users userClient
 
 var accounts userClient
 
-func move(ctx context.Context, tx *sql.Tx, amount int) error { return nil }
-
 var upload func(ctx context.Context, with ...any) error
 
 var lookUp func(ctx context.Context, with ...any) error
