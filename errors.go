@@ -299,8 +299,8 @@ func (e *unmarked) As(target any) bool {
 }
 
 // asType stands in for errors.AsType until go.mod requires Go 1.26. Unlike errors.As it does not
-// reflect, nor allocate for an error without an As method: every failed attempt is searched twice, for
-// a mark and for a server's wait.
+// reflect, nor allocate for an error without an As method: the error of each failed attempt is searched at least twice,
+// for a mark and for a server's wait.
 func asType[E any](err error) (none E, ok bool) {
 	for err != nil {
 		if e, ok := err.(E); ok {

@@ -7,7 +7,7 @@ import (
 )
 
 // A loop is what all loops of this package do between two attempts: decide whether there is a next attempt, and
-// pause before it.
+// pause before it. A Retrier's call does more between the two, and so has a next of its own.
 type loop struct {
 	policy  BackOff // nil until a Retrier needs the default one
 	ctx     context.Context
@@ -17,9 +17,10 @@ type loop struct {
 	retrier *Retrier    // whose loop it is, or nil
 	system  *time.Timer // made for the first wait that needs one
 
-	strict   bool  // no wait may outlast the deadline; set by the first wait above zero
-	isAnswer bool  // the last error allows no other attempt: it is permanent, or Retryable has refused it
-	before   error // of the attempt before the one that has just failed, or nil
+	strict   bool          // no wait may outlast the deadline: from the first wait above zero on, or always
+	previous error         // of the attempt before the one that decide is asked about, or nil
+	asked    time.Duration // the wait that a server has asked for in the last error
+	isAnswer bool          // the last error is permanent, or Retryable has refused it: an answer, for Slots
 }
 
 // retry is the loop of [Retry] and its variants. Most often the first attempt is the only one, and needs no loop.
@@ -58,8 +59,8 @@ func (l *loop) next(last error) error {
 	return l.pause(wait, last)
 }
 
-// decide returns the wait before the next attempt, or the error with which the loop gives up. What may end a loop before
-// a wait is here, in its order, but for a Retrier's budget, which call.next asks then.
+// decide returns the wait before the next attempt, or the error with which the loop gives up. It has all reasons to give
+// up before a wait, in their order, but one: a Retrier's budget is asked last, by call.next.
 func (l *loop) decide(last error) (time.Duration, error) {
 	permanent, ok := unmark(last)
 	if ok {
@@ -69,9 +70,9 @@ func (l *loop) decide(last error) (time.Duration, error) {
 	err := l.ctx.Err()
 	if err != nil {
 		// An attempt that was cut off often says no more than the context does. The one before says what was wrong.
-		return 0, l.contextError(err, last, l.before)
+		return 0, l.contextError(err, last, l.previous)
 	}
-	l.before = last
+	l.previous = last
 
 	r := l.retrier
 	if r != nil && r.Retryable != nil && !r.Retryable(last) {
@@ -82,19 +83,19 @@ func (l *loop) decide(last error) (time.Duration, error) {
 		l.policy = r.newPolicy(l.ctx)
 	}
 
-	asked := serverWait(last)
-	wait := nextWait(l.policy, asked)
+	l.asked = serverWait(last)
+	wait := nextWait(l.policy, l.asked)
 	// The policy may have ended the context, or have stopped because that has ended: the context is the reason then.
 	err = l.ctx.Err()
 	switch {
 	case err != nil:
 		return 0, l.contextError(err, last, nil)
-	case r != nil && (wait < 0 || asked > r.maxRetryAfter()):
+	case r != nil && (wait < 0 || l.asked > r.maxRetryAfter()):
 		return 0, r.exhausted(last)
 	case wait < 0:
 		return 0, last
 	}
-	return wait, l.tooLate(wait, asked, last)
+	return wait, l.tooLate(wait, last)
 }
 
 // nextWait returns the next wait of b for a loop that waits for at least asked, or [Stop].
@@ -140,10 +141,9 @@ func serverWait(err error) time.Duration {
 	return max(0, e.Duration)
 }
 
-// tooLate returns an error if wait must not start, because it would outlast the context's deadline. asked is the part of
-// wait that a server has asked for. A Ticker refuses no wait, nor does a loop with a custom Timer, whose time may not be
-// real.
-func (l *loop) tooLate(wait, asked time.Duration, last error) error {
+// tooLate returns an error if wait must not start, because it would outlast the context's deadline. A Ticker refuses no
+// wait, nor does a loop with a custom Timer, whose time may not be real.
+func (l *loop) tooLate(wait time.Duration, last error) error {
 	deadline, ok := l.ctx.Deadline()
 	if !ok || l.ticker != nil || l.timer != nil {
 		return nil
@@ -154,8 +154,9 @@ func (l *loop) tooLate(wait, asked time.Duration, last error) error {
 	}
 
 	// The first wait above zero starts all the same, unless a server has asked for one that long: a
-	// caller that calls Retry again as long as the context lives would otherwise do so without a pause.
-	if !l.strict && (asked == 0 || asked < left) {
+	// caller that calls Retry again as long as the context lives would otherwise do so without a pause. (left may be
+	// negative: the context's Err may be nil for a moment more.)
+	if !l.strict && (l.asked == 0 || l.asked < left) {
 		return nil
 	}
 	if wait >= time.Millisecond {
@@ -170,7 +171,7 @@ func (l *loop) pause(wait time.Duration, last error) error {
 	if wait > 0 {
 		l.strict = true
 	}
-	over := l.wait(wait)
+	waited := l.wait(wait)
 
 	// The context is asked after every wait. When the timer and the context are ready together, select picks at
 	// random. A wait of zero has not looked at the context, which notify may have ended.
@@ -178,7 +179,7 @@ func (l *loop) pause(wait time.Duration, last error) error {
 	if err != nil {
 		return l.contextError(err, last, nil)
 	}
-	if !over {
+	if !waited { // a Ticker was stopped, a Timer has no channel, or a context is done whose Err is nil
 		return last
 	}
 	return nil
@@ -198,8 +199,7 @@ func (l *loop) wait(d time.Duration) bool {
 		}
 		return true
 	}
-	uninterrupted := l.ctx.Done() == nil && l.ticker == nil
-	if uninterrupted && l.timer == nil {
+	if l.ctx.Done() == nil && l.ticker == nil && l.timer == nil {
 		time.Sleep(d)
 		return true
 	}

@@ -15,7 +15,7 @@ const (
 	defaultMaxRetryAfter  = time.Minute
 )
 
-// longWait is the wait from which on a call gives its slot back, if its attempts may take longer than that.
+// longWait is the wait that a call makes without its slot, like a longer one, though its attempts may take longer still.
 const longWait = 2 * time.Second
 
 // ErrRetriesExhausted is what the error of [Retrier.Do] matches, by [errors.Is], if no retries were left, the policy
@@ -146,7 +146,7 @@ func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) er
 		panic("backoff: Do called with a nil op")
 	}
 
-	c := call{loop: loop{ctx: ctx, retrier: r, strict: true}, slots: r.slots(ctx)}
+	c := call{loop: loop{ctx: ctx, retrier: r, strict: true}, slots: r.slotsFor(ctx)}
 	err := c.run(op)
 	if r.Done != nil {
 		r.Done(ctx, c.attempts, err)
@@ -175,7 +175,7 @@ type call struct {
 	attempts int
 
 	hasSlot bool
-	paid    bool // for a retry that has not ended yet
+	paid    bool // for a retry that has no outcome yet: if it succeeds, or never has one, what it took comes back
 
 	// Of the last attempt, if Slots that size themselves have not counted it yet:
 	outcome outcome
@@ -233,8 +233,8 @@ func (c *call) attempt(op func(ctx context.Context) error) error {
 	if sizing {
 		c.outcome = outcomeOf(err, ctx.Err() != nil, c.loop.ctx.Err())
 	}
-	if v, ok := err.(verdict); ok {
-		return v.Unwrap()
+	if v, ok := err.(verdict); ok { // outcomeOf has read it
+		err = cmp.Or(v.Unwrap(), err)
 	}
 	return err
 }
@@ -250,27 +250,29 @@ func (c *call) next(last error) error {
 		return err
 	}
 	budget := c.loop.retrier.Budget
-	c.paid = budget != nil && budget.Withdraw()
-	if budget != nil && !c.paid {
-		return newStopError(ErrBudgetExhausted, last)
+	if budget != nil {
+		c.paid = budget.Withdraw()
+		if !c.paid {
+			return newStopError(ErrBudgetExhausted, last)
+		}
 	}
 
 	if c.loop.retrier.Notify != nil {
 		c.loop.retrier.Notify(c.loop.ctx, c.attempts, last, wait)
 	}
 	if c.hasSlot {
-		long := c.isLong(wait - serverWait(last))
-		c.hasSlot = c.slots.keep(c.outcome, c.most, long)
+		c.hasSlot = c.slots.keep(c.outcome, c.most, c.isLong(wait))
 		c.outcome = uncounted
 	}
 	return c.pause(wait, last)
 }
 
 // isLong reports whether a wait is made without the slot, so that calls that fail for long do not hold the slots that
-// others need. What the server asks for is no part of the wait: while an overloaded server asks for a pause, the slots
-// that are held keep other calls from it.
+// others need. What the server asks for does not count: while an overloaded server asks for a pause, the slots that are
+// held keep other calls from it.
 func (c *call) isLong(wait time.Duration) bool {
 	timeout := c.loop.retrier.attemptTimeout()
+	wait -= c.loop.asked
 	return wait >= longWait || timeout > 0 && wait >= timeout
 }
 
@@ -321,9 +323,9 @@ func (r *Retrier) attemptTimeout() time.Duration {
 	return cmp.Or(r.AttemptTimeout, defaultAttemptTimeout)
 }
 
-// slots returns the Slots of a call with ctx: nil for a zero Slots if nothing limits how long an attempt may take, since
+// slotsFor returns the Slots of a call with ctx: nil for a zero Slots if nothing limits how long an attempt may take, since
 // the number of slots depends on that.
-func (r *Retrier) slots(ctx context.Context) *Slots {
+func (r *Retrier) slotsFor(ctx context.Context) *Slots {
 	_, ends := ctx.Deadline()
 	if !ends && r.attemptTimeout() < 0 && r.Slots.sizesItself() {
 		return nil

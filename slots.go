@@ -57,8 +57,8 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time t
 type Slots struct {
 	n int // as NewSlots was told; 0 means that watch says how many
 
-	// The line is a list, not a buffered channel: the number of slots changes, and outside of a line no channel is
-	// needed, so that Slots in a package variable work in a synctest bubble.
+	// The line is a list, since the number of slots changes. A channel is made for a call that waits, and not before:
+	// one that is made outside of a synctest bubble cannot be used inside.
 	mu      sync.Mutex
 	watch   watch
 	inUse   int
@@ -121,7 +121,7 @@ func (s *Slots) acquire(ctx context.Context, timeout time.Duration, begins bool)
 
 	acquired := false
 	defer func() {
-		if !acquired { // a context of a user's own may panic, too
+		if !acquired { // which may be because a context of a user's own has panicked
 			s.leave(place)
 		}
 	}()
@@ -198,7 +198,7 @@ func (s *Slots) release() {
 }
 
 // admit gives the free slots to the calls that have waited for longest. It follows each change of what decides how many
-// slots there are. It requires mu.
+// slots there are, but for what begin forgets, when nobody waits. It requires mu.
 func (s *Slots) admit() {
 	for s.waiting.Len() > 0 && s.inUse < s.limit() {
 		turn := s.waiting.Remove(s.waiting.Front()).(chan struct{})

@@ -61,31 +61,30 @@ const (
 type outcome byte
 
 const (
-	uncounted outcome = iota // it says nothing of the service: the caller has cancelled it
+	uncounted outcome = iota // there is none, it has been counted, or it says nothing: the caller has cancelled it
 	failed                   // in time, so the service did not work for it for long
 	answered                 // in time
 	late                     // it failed because its time was over
 )
 
-// longest returns how long an attempt may take that begins now, where timeout is none if it is negative.
+// longest returns how long an attempt may take that begins now. A negative timeout is none.
 func longest(ctx context.Context, timeout time.Duration) time.Duration {
-	longest := time.Duration(math.MaxInt64)
-	if timeout > 0 {
-		longest = timeout
+	if timeout < 0 {
+		timeout = math.MaxInt64
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		longest = min(longest, max(0, time.Until(deadline)))
+		timeout = min(timeout, max(0, time.Until(deadline)))
 	}
-	return longest
+	return timeout
 }
 
-// outcomeOf returns how an attempt ended with err, whether its time was over then, and what its caller's context said.
-// Whether a failure in time is an answer is known only when Retryable has been asked.
-func outcomeOf(err error, timeIsOver bool, caller error) outcome {
+// outcomeOf returns how an attempt ended: with err, its time over or not, and the Err of its call's context. Whether a
+// failure in time is an answer is known only when Retryable has been asked.
+func outcomeOf(err error, timeIsOver bool, ctxErr error) outcome {
 	switch {
 	case err == nil:
 		return answered
-	case errors.Is(caller, context.Canceled):
+	case errors.Is(ctxErr, context.Canceled):
 		return uncounted
 	case isLate(err, timeIsOver):
 		return late
@@ -94,7 +93,7 @@ func outcomeOf(err error, timeIsOver bool, caller error) outcome {
 }
 
 // A verdict is around the error of an attempt in httpretry or grpcretry, which know better than its context or its kind
-// whether it was late. Do takes it off.
+// whether it was late. Do takes it off, if it is outermost.
 type verdict interface {
 	error
 	LateAttempt() bool
@@ -130,8 +129,8 @@ type watch struct {
 	limited bool          // since trouble began, until it is over
 	known   bool          // enough of what is usual was known when it began
 	trouble time.Duration // when there last was trouble
-	served  time.Duration // when at most failedShare of the attempts last failed in time
 	grown   float64       // slots that have been added since then
+	served  time.Duration // when at most failedShare of the attempts last failed in time
 }
 
 // begin notes that a call begins.
@@ -197,7 +196,7 @@ func (w *watch) attempted(o outcome, most time.Duration, someWait bool) {
 			w.known = w.knowsEnough()
 		}
 	case w.limited && someWait && w.updated-w.trouble > w.calmTime():
-		w.grown += max(growth, 1/float64(w.slots()))
+		w.grown += max(growth, 1/float64(w.slots())) // so much for each attempt
 	}
 }
 
@@ -243,7 +242,8 @@ func (w *watch) nobodyWaits() {
 	}
 }
 
-// limit returns how many slots there are. More may be in use, from before the trouble.
+// limit returns how many slots there are. More may be in use, from before the trouble. Slots.Limit may ask while there is
+// no call, when begin has not forgotten yet what is over.
 func (w *watch) limit() int {
 	if !w.limited || w.calls == 0 && w.isForgotten(time.Since(epoch)) {
 		return math.MaxInt

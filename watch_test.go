@@ -301,6 +301,12 @@ type lateness struct {
 func (e lateness) Unwrap() error     { return e.error }
 func (e lateness) LateAttempt() bool { return e.yes }
 
+// A verdict around nothing is a failure all the same.
+func TestWatchVerdict(t *testing.T) {
+	r := backoff.Retrier{MaxRetries: -1}
+	require.NotNil(t, r.Do(t.Context(), always(lateness{})))
+}
+
 // An attempt that the caller has cancelled says nothing, one whose deadline has come does.
 func TestWatchCaller(t *testing.T) {
 	for name, test := range map[string]struct {
