@@ -5,6 +5,8 @@ import (
 	"html"
 	"math"
 	"strings"
+
+	"example.com/backoff/lab/report"
 )
 
 // style has two sets of colours, each with a contrast of 4.5 at least: no colour has that with white and
@@ -60,13 +62,13 @@ type panel struct {
 	requests      []float64 // of each second
 }
 
-// draw returns a chart of the load in the first trouble as SVG, from before it until the last calls begin: each point
-// is a mean of three seconds.
-func (all programs) draw() string {
-	p := all.trials[0].plan
+// draw returns a chart of the load in an outage as SVG, from before it until the last calls begin: each point is a mean
+// of three seconds.
+func draw(trials []trial) string {
+	p := trials[0].plan
 	c := &chart{plan: p, from: -int(p.duration.Seconds()) - 20, to: int(p.after.Seconds()) - 2}
-	for _, t := range all.trials[:all.ways] {
-		if charted[t.way.name] != "" {
+	for _, t := range trials {
+		if charted[t.way] != "" {
 			c.add(t)
 		}
 	}
@@ -74,20 +76,12 @@ func (all programs) draw() string {
 	return c.String()
 }
 
-// verdict says what is lost or, if nothing is, how long the slowest takes.
-func (t trial) verdict() string {
-	if t.outcomes[0].lost() == 0 {
-		return "nothing is lost; the slowest takes " + t.harm()
-	}
-	return t.harm() + " of the calls are lost"
-}
-
 // add adds a panel.
 func (c *chart) add(t trial) {
-	one := panel{name: t.way.name, verdict: t.verdict()}
+	one := panel{name: t.way, verdict: t.span((*history).lostShare, report.Percent) + " % of the calls are lost"}
 	for second := c.from; second <= c.to; second++ {
 		at := int(c.back().Seconds()) + second
-		mean := float64(t.outcomes[0].requests.sum(at-1, at+2)) / 3 / c.rate
+		mean := float64(t.histories[0].requests.sum(at-1, at+2)) / 3 / c.rate
 		c.most = max(c.most, mean)
 		one.requests = append(one.requests, mean)
 	}
@@ -112,7 +106,7 @@ func (c *chart) draw() {
 		description.WriteString(" " + one.name + ": " + one.verdict + ".")
 	}
 
-	c.begin(bottom+52, fmt.Sprintf("Requests at %.4g %% load: %s", c.load*100, c.trouble.described()), description.String())
+	c.begin(bottom+52, fmt.Sprintf("Requests at %.4g %% load: down for %g s", c.load*100, c.duration.Seconds()), description.String())
 	c.text(8, 44, "start", "", unit)
 	for i, one := range c.panels {
 		c.drawPanel(one, float64(panelsTop+i*(panelHeight+panelGap)))

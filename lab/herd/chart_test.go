@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,7 @@ import (
 func TestChart(t *testing.T) {
 	manyCalls(t)
 	file := filepath.Join(t.TempDir(), "load.svg")
-	output(t, "-trouble 10s@0.8", "-svg", file)
+	require.Zero(t, run([]string{"-trouble", "10s@0.8", "-svg", file}, io.Discard, os.Stderr))
 	drawn, err := os.ReadFile(file)
 	require.NoError(t, err)
 	shown, err := os.ReadFile("../../docs/load.svg")

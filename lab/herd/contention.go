@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/backoff"
+	"example.com/backoff/lab/report"
 )
 
 // competitors are the numbers of clients that compete for a row.
@@ -119,7 +120,7 @@ func (c contender) mean(clients, seeds int) (took, writes float64) {
 }
 
 // writeContention has all contenders compete, and writes a table.
-func writeContention(c config, w io.Writer) {
+func writeContention(c config, w io.Writer) error {
 	head := []string{""}
 	for _, clients := range competitors {
 		head = append(head, fmt.Sprint(clients, " clients"), "writes")
@@ -135,5 +136,6 @@ func writeContention(c config, w io.Writer) {
 	}
 	fmt.Fprint(w, "Contention: until so many clients have each written the same row once, the time and the writes that it takes, ",
 		"on average\n\n")
-	writeTable(w, table)
+	report.Write(w, table)
+	return nil
 }

@@ -5,14 +5,13 @@
 // # The service
 //
 // The service can do so many requests in a second. After -from it gets into trouble: it goes down, has half of its
-// capacity, refuses attempts at once, fails so many, or lets so many calls hang. The work of its requests is
-// exponentially distributed, and an answer takes -answer besides. It works through a queue without limit in order,
-// whether or not clients still wait. The model is that of the metastable failure in Bronson et al., "Metastable
-// Failures in Distributed Systems" (HotOS 2021).
+// capacity, refuses attempts at once, or fails so many. The work of its requests is exponentially distributed, and an
+// answer takes -answer besides. It works through a queue without limit in order, whether or not clients still wait.
+// The model is that of the metastable failure in Bronson et al., "Metastable Failures in Distributed Systems" (HotOS
+// 2021).
 //
 // A client gives an attempt up after -timeout, and a call at its -deadline. A call is lost if it returns an error, or
-// has not ended as long again after the last calls have begun. Calls that hang, that never succeed (-poison), or that
-// the service holds off (-throttled), are not counted. Those that it holds off have no deadline.
+// has not ended as long again after the last calls have begun.
 //
 // # The programs
 //
@@ -22,10 +21,8 @@
 // which lose their connections then, each in a process of its own, beside the requests of others. A tool has a process
 // for each call.
 //
-// # The ways
-//
-// They are Retriers: slots that size themselves are beside slots by number, which are those that somebody makes who
-// knows how many calls each process makes. With -rules come a budget of a fixed size, and limiters of another library.
+// The ways to call the service are Retriers: slots that size themselves are beside slots by number, which are those
+// that somebody makes who knows how many calls each process makes.
 //
 // # The scenarios
 //
@@ -45,6 +42,13 @@ import (
 	"testing"
 )
 
+// scenarios are functions that simulate something, and write what it comes to.
+var scenarios = map[string]func(config, io.Writer) error{
+	"programs":   writePrograms,
+	"variations": writeVariations,
+	"contention": writeContention,
+}
+
 func main() {
 	testing.Init() // for synctest
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
@@ -62,30 +66,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 
-	if err := simulate(c, stdout); err != nil {
+	out := bufio.NewWriter(stdout)
+	err = errors.Join(scenarios[c.scenario](c, out), out.Flush())
+	if err != nil {
 		fmt.Fprintln(stderr, "herd:", err)
 		return 1
 	}
 	return 0
-}
-
-// scenarios holds the flags of each simulation, but for programs, which has all.
-var scenarios = map[string][]string{
-	"programs":   {},
-	"variations": {"scenario", "seeds", "from"},
-	"contention": {"scenario", "seeds"},
-}
-
-// simulate runs the scenario, and writes what it comes to.
-func simulate(c config, stdout io.Writer) (err error) {
-	out := bufio.NewWriter(stdout)
-	switch c.scenario {
-	case "variations":
-		writeVariations(c, out)
-	case "contention":
-		writeContention(c, out)
-	default:
-		err = writePrograms(c, out)
-	}
-	return errors.Join(err, out.Flush())
 }

@@ -26,24 +26,14 @@ func settingsOf(t *testing.T, args string) config {
 	return c
 }
 
-// outcomes returns what the programs come to in the first trouble, by the names of the ways.
-func outcomes(t *testing.T, args string) map[string]*outcome {
+// simulated returns what happens in the first trouble, by the names of the ways.
+func simulated(t *testing.T, args string) map[string]*history {
 	t.Helper()
-	all := map[string]*outcome{}
-	programs := runPrograms(settingsOf(t, args))
-	for _, one := range programs.trials[:programs.ways] {
-		all[one.way.name] = one.outcomes[0]
+	all := map[string]*history{}
+	for _, one := range settingsOf(t, args).run()[0] {
+		all[one.way] = one.histories[0]
 	}
 	return all
-}
-
-// output returns what a run with args, separated by spaces, and more prints.
-func output(t *testing.T, args string, more ...string) string {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	require.Zero(t, run(append(strings.Fields(args), more...), &stdout, &stderr), stderr.String())
-	require.Empty(t, stderr.String())
-	return stdout.String()
 }
 
 func TestUsage(t *testing.T) {
@@ -53,18 +43,16 @@ func TestUsage(t *testing.T) {
 		`-scenario "flood" is not contention, programs, variations`: "-scenario flood",
 		`-shape "round" is not batch, burst, devices`:               "-shape round",
 		"-load is above 1":                                          "-load 1.5",
-		"-load NaN is not above zero":                               "-load NaN",
-		"-after -5ms is not above zero":                             "-after -5ms",
-		"-processes 0 is not above zero":                            "-processes 0",
-		"-rate +Inf is not above zero, or too large":                "-rate Inf",
+		"not above zero, or too large: NaN":                         "-load NaN",
+		"not above zero, or too large: -0.005":                      "-after -5ms",
+		"not above zero, or too large: 0":                           "-processes 0",
+		"not above zero, or too large: +Inf":                        "-rate Inf",
 		"-servers is not for -scenario variations":                  "-scenario variations -servers 2",
 		`-only "x" is in no name`:                                   "-only x",
-		"not a percentage above zero":                               "-poison 2",
+		"not a percentage above zero":                               "-trouble fail:2",
 		"-timeout must be longer than -answer":                      "-timeout 5ms",
-		"not none, half, fail:N%":                                   "-trouble 10s,slow",
-		"not none, half, fail:N%, refuse:N%":                        "-trouble half:10",
-		"-move -1s is not above zero":                               "-move -1s",
-		"-from is not for -scenario contention":                     "-scenario contention -from 1m",
+		"not none, half, fail:N%, refuse:N%":                        "-trouble 10s,half:10",
+		"-svg needs an outage":                                      "-svg load.svg -trouble half",
 		"the load after @ is not a number from 0.01 to 1":           "-trouble 10s@2",
 	} {
 		var stdout, stderr bytes.Buffer

@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,16 +17,13 @@ func TestSlotCounts(t *testing.T) {
 		"":                            {5, 6},
 		"-load 0.9":                   {8, 6},
 		"-rate 100 -timeout 4s":       {36, 40},
-		"-guess 4":                    {22, 24},
 		"-grow 4":                     {5, 6},
-		"-processes 20":               {1, 1},
 		"-processes 100":              {1, 1},
 		"-processes 3 -timeout 500ms": {5, 5}, // 4.5 and 5
 		"-skew 10":                    {1, 6}, // of the idlest
 		"-skew 10 -move 1s":           {13, 6},
-		"-shape burst -size 500":      {75, 6},
 	} {
-		p, _ := settingsOf(t, args).program(trouble{})
+		p := settingsOf(t, args).program(trouble{})
 		require.Equal(t, want, [2]int{numbered(p, 0).Limit(), halfCapacity(p, 0).Limit()}, args)
 	}
 }
@@ -44,17 +40,16 @@ func TestSlots(t *testing.T) {
 		"-from 4m",
 	} {
 		c := settingsOf(t, "-trouble none@0.6,10s@0.3,10s@0.6,10s@0.8,60s@0.8,half@0.8,refuse:30s@0.8 "+args)
-		c.exactly = []string{byNumber, slots}
-		all := runPrograms(c)
-		for pair := range slices.Chunk(all.trials, all.ways) {
-			most := pair[0].outcomes[0].lostShare() + 2
+		c.ways = []string{byNumber, slots}
+		for _, pair := range c.run() {
+			most := pair[0].histories[0].lostShare() + 2
 			switch {
 			case pair[0].duration == 0:
 				most = 0
 			case pair[0].refusing > 0:
 				most++
 			}
-			require.LessOrEqual(t, pair[1].outcomes[0].lostShare(), most, "%s: %s", args, pair[1].trouble.name)
+			require.LessOrEqual(t, pair[1].histories[0].lostShare(), most, "%s: %s", args, pair[1].name)
 		}
 	}
 }
@@ -66,7 +61,7 @@ func TestUnknownNumber(t *testing.T) {
 		"-trouble 10s -grow 4":           {80, 11, 8},
 		"-trouble 10s -skew 10 -move 5s": {25, 7, 7},
 	} {
-		all := outcomes(t, args+" -only slots")
+		all := simulated(t, args+" -only slots")
 		require.Greater(t, all[byNumber].lostShare(), want[0], args)
 		require.Less(t, all[slots].lostShare(), want[1], args)
 		require.Less(t, all[slotsBudget].lostShare(), want[2], args)
@@ -77,37 +72,25 @@ func TestUnknownNumber(t *testing.T) {
 func TestHealthyDay(t *testing.T) {
 	const roomy = " -rate 2000 -servers 200 -processes 1 "
 	rows := []string{
-		"-trouble none -load 0.3 -surge 3",
-		"-trouble none -throttled 6%",
-		"-trouble none -poison 30% -load 0.3",
 		"-trouble fail:50%@0.3",
 		"-trouble refuse:50%@0.3",
-		"-shape batch -size 200 -workers 20 -trouble fail:100%" + roomy,
 		"-trouble none -answer 100ms -load 0.02" + roomy,
-		"-trouble none -answer 330ms -load 0.02" + roomy,
 		"-trouble none -answer 550ms -load 0.02" + roomy,
 	}
 	for _, pause := range []string{"20s", "1m", "10m", "1h"} {
 		for _, size := range []string{"20", "100", "500"} {
-			for _, first := range []string{"0", "4"} {
-				rows = append(rows, "-shape burst -trouble none,refuse:1%,refuse:5% -from "+pause+" -size "+size+" -first "+first+roomy)
-			}
+			rows = append(rows, "-shape burst -trouble none,refuse:1%,refuse:5% -from "+pause+" -size "+size+roomy)
 		}
-	}
-	for _, load := range []string{"0.0025", "0.025", "0.25"} { // 5, 50 and 500 calls a second
-		rows = append(rows, "-trouble none -first 3 -load "+load+roomy, "-trouble none -first 20 -load "+load+roomy)
 	}
 
 	for _, args := range rows {
 		c := settingsOf(t, args+" -after 1m")
-		c.exactly = []string{three, slots}
-		all := runPrograms(c)
-		for pair := range slices.Chunk(all.trials, all.ways) {
-			without, with := pair[0].outcomes[0], pair[1].outcomes[0]
+		c.ways = []string{three, slots}
+		for _, pair := range c.run() {
+			without, with := pair[0].histories[0], pair[1].histories[0]
 			require.InDelta(t, without.lostShare(), with.lostShare(), 0.5, args)
 			require.InDelta(t, without.half(), with.half(), 0.01, args)
 			require.InDelta(t, without.longest(), with.longest(), 0.1, args)
-			require.InDelta(t, without.waited(), with.waited(), 0.01, args)
 		}
 	}
 }
@@ -118,14 +101,14 @@ func TestNoTrap(t *testing.T) {
 	manyCalls(t)
 	for _, answer := range []string{"300ms", "600ms", "850ms"} {
 		c := settingsOf(t, "-restart -after 10m -rate 6000 -load 0.01 -answer "+answer)
-		p, _ := c.program(trouble{name: "5s", duration: 5 * time.Second})
+		p := c.program(trouble{name: "5s", duration: 5 * time.Second})
 		var made []*backoff.Slots
 		seen := func(plan, int) *backoff.Slots {
 			made = append(made, new(backoff.Slots))
 			return made[len(made)-1]
 		}
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(way{process: settings{retries: 3, slots: seen}.process}, p)
+			w := newWorld(way{retries: 3, slots: seen}, p)
 			time.AfterFunc(p.back()+2*time.Minute, func() {
 				for _, one := range made {
 					require.Equal(t, math.MaxInt, one.Limit(), answer)
@@ -136,12 +119,4 @@ func TestNoTrap(t *testing.T) {
 			require.Less(t, w.lostShare(), 5.0, answer)
 		})
 	}
-}
-
-// Calls that the service holds off take no slots from the others.
-func TestThrottled(t *testing.T) {
-	manyCalls(t)
-	all := outcomes(t, "-trouble none -throttled 6% -after 1m -only slots")
-	require.Greater(t, all[byNumber].lostShare(), 30.0)
-	require.Zero(t, all[slots].lost())
 }

@@ -6,14 +6,9 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"example.com/backoff"
 )
 
-var (
-	errFailed    = errors.New("failed")
-	errThrottled = errors.New("throttled")
-)
+var errFailed = errors.New("failed")
 
 // service is a service that gets into trouble. It works through its queue in order, whether or not the clients still
 // wait.
@@ -48,20 +43,15 @@ func (s *service) outcome(c *call) (took time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Since(s.start)
-	if !c.others {
+	if c.process != nil {
 		s.requests.add(int(now / time.Second))
 	}
 
-	switch {
-	case c.hangs:
-		return always, nil
-	case now < c.until:
-		return s.answer, backoff.RetryAfter(errThrottled, c.until-now)
-	case c.process.fails() || s.refusing > 0 && s.refuses(now, c.random.Float64()):
+	if s.refusing > 0 && s.refuses(now, c.random.Float64()) {
 		return refusal, errFailed
 	}
 	took = s.work(c, now)
-	if c.poison || s.failing > 0 && now >= s.from && c.random.Float64() < s.failing {
+	if s.failing > 0 && now >= s.from && c.random.Float64() < s.failing {
 		err = errFailed
 	}
 	return took, err

@@ -1,34 +1,35 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
-	"unicode/utf8"
+
+	"example.com/backoff/lab/report"
 )
 
-// trial is a way and a plan, with its outcomes by seed.
+// trial is a way in a plan, with what happens by seed.
 type trial struct {
-	way
+	way string
 	plan
-	outcomes []*outcome
+	histories []*history
 }
 
-// try simulates each way in each plan with each seed. It returns all ways in the first plan, then all in the next one.
-func (c config) try(ways []way, plans ...plan) []trial {
-	all := make([]trial, len(plans)*len(ways))
-	for i := range all {
-		all[i] = trial{ways[i%len(ways)], plans[i/len(ways)], make([]*outcome, c.seeds)}
+// run simulates, in each trouble, each way with each seed.
+func (c config) run() [][]trial {
+	var all []trial
+	for _, t := range c.troubles {
+		for _, name := range c.ways {
+			all = append(all, trial{name, c.program(t), make([]*history, c.seeds)})
+		}
 	}
 	parallel(len(all)*c.seeds, func(i int) {
 		t, k := all[i/c.seeds], i%c.seeds
-		t.plan.seed = 1 + uint64(k)
-		t.outcomes[k] = play(t.way, t.plan)
+		t.seed = 1 + uint64(k)
+		t.histories[k] = play(ways[t.way], t.plan)
 	})
-	return all
+	return slices.Collect(slices.Chunk(all, len(c.ways)))
 }
 
 // parallel calls f for each number below n, on as many goroutines as there are processors.
@@ -45,67 +46,24 @@ func parallel(n int, f func(int)) {
 	workers.Wait()
 }
 
-// span returns a figure of the outcomes, or its range over the seeds, with a unit.
-func (t trial) span(figure func(*outcome) float64, show func(float64) string, unit string) string {
-	least, most := math.Inf(1), math.Inf(-1)
-	for _, o := range t.outcomes {
-		least, most = min(least, figure(o)), max(most, figure(o))
+// figures returns a figure of each history.
+func (t trial) figures(figure func(*history) float64) []float64 {
+	var all []float64
+	for _, h := range t.histories {
+		all = append(all, figure(h))
 	}
-	text := show(least)
-	if show(most) != text {
-		text += "–" + show(most)
-	}
-	return text + unit
+	return all
 }
 
-// mean returns the mean of a figure over the seeds.
-func (t trial) mean(figure func(*outcome) float64) float64 {
-	sum := 0.0
-	for _, o := range t.outcomes {
-		sum += figure(o)
-	}
-	return sum / float64(len(t.outcomes))
+// span shows a figure, as a range if the seeds differ.
+func (t trial) span(figure func(*history) float64, show func(float64) string) string {
+	return report.Span(t.figures(figure), show)
 }
 
-// harm returns the share of the calls that are lost or, if none are, how long the slowest takes.
+// harm shows the share of the calls that are lost or, if none are, how long the slowest takes.
 func (t trial) harm() string {
-	lost := 0.0
-	for _, o := range t.outcomes {
-		lost = max(lost, o.lostShare())
+	if slices.Max(t.figures((*history).lostShare)) >= 0.05 {
+		return t.span((*history).lostShare, report.Percent) + " %"
 	}
-	if lost >= 0.05 {
-		return t.span((*outcome).lostShare, percent, " %")
-	}
-	return t.span((*outcome).longest, decimals(0), " s")
-}
-
-// decimals returns what shows a number with so many decimals.
-func decimals(n int) func(float64) string {
-	return func(v float64) string { return fmt.Sprintf("%.*f", n, v) }
-}
-
-// percent shows a share, with a decimal if it is small.
-func percent(v float64) string {
-	if v < 9.95 {
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.0f", v)
-}
-
-// writeTable writes rows of cells, of which the first is a name, and an empty line after them.
-func writeTable(w io.Writer, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range rows {
-		fmt.Fprintf(w, "%-*s", widths[0], row[0])
-		for i, cell := range row[1:] {
-			fmt.Fprintf(w, "%*s", widths[i+1]+2, cell)
-		}
-		fmt.Fprintln(w)
-	}
-	fmt.Fprintln(w)
+	return t.span((*history).longest, report.Decimals(0)) + " s"
 }

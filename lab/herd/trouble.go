@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -21,35 +19,7 @@ type trouble struct {
 	left     float64       // share of its capacity meanwhile
 	failing  float64       // rate at which attempts fail from then on, after the work
 	refusing float64       // rate at which they are refused without any work, from then on or for the duration
-	hanging  float64       // share of calls that hang forever from then on
 	at       float64       // load, if it is not that of the flags
-}
-
-// described says what happens.
-func (t trouble) described() string {
-	switch {
-	case t.failing > 0:
-		return fmt.Sprintf("%g %% of attempts fail", t.failing*100)
-	case t.refusing > 0 && t.duration > 0:
-		return "all attempts are refused for " + spoken(t.duration)
-	case t.refusing > 0:
-		return fmt.Sprintf("%g %% of attempts are refused", t.refusing*100)
-	case t.hanging > 0:
-		return fmt.Sprintf("%g %% of calls hang forever", t.hanging*100)
-	case t.left > 0:
-		return "half of the capacity for " + spoken(t.duration)
-	case t.duration == 0:
-		return "no trouble"
-	}
-	return "down for " + spoken(t.duration)
-}
-
-// spoken returns a time in seconds or minutes.
-func spoken(d time.Duration) string {
-	if d < 2*time.Minute {
-		return fmt.Sprintf("%g s", d.Seconds())
-	}
-	return fmt.Sprintf("%g min", d.Minutes())
 }
 
 // usualTroubles are healthy days, outages, and attempts that fail at random.
@@ -95,8 +65,6 @@ func parseKind(name string) (t trouble, err error) {
 	kind, value, _ := strings.Cut(name, ":")
 	t.left = 1
 	switch kind {
-	case "hang":
-		t.hanging, err = percentage(value)
 	case "fail":
 		t.failing, err = percentage(value)
 	case "refuse":
@@ -119,7 +87,7 @@ func parseKind(name string) (t trouble, err error) {
 func period(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil || d < time.Second || d > 100*time.Hour {
-		return 0, errors.New("not none, half, fail:N%, refuse:N%, hang:N% or a time from 1s on")
+		return 0, errors.New("not none, half, fail:N%, refuse:N% or a time from 1s on")
 	}
 	return d, nil
 }
@@ -155,6 +123,3 @@ func (p plan) done(begin, work time.Duration) time.Duration {
 	}
 	return begin + work
 }
-
-// always is a time that no simulation reaches.
-const always time.Duration = math.MaxInt64

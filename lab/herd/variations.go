@@ -3,22 +3,24 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
+	"time"
+
+	"example.com/backoff/lab/report"
 )
 
 // variations are the rows of a table of handlers. In each, something is different.
-var variations = []struct{ name, flags string }{
-	{"as in the other tables", ""},
-	{"20 processes", "-processes 20"},
-	{"answers of 0.35 of the timeout", "-answer 350ms"},
-	{"and 20 processes", "-answer 350ms -processes 20"},
-	{"timeout 3 s, deadline 15 s", "-timeout 3s -deadline 15s"},
-	{"deadline 1 s, as the timeout", "-deadline 1s"},
-	{"the busiest process has 10 times the calls", "-skew 10"},
-	{"and another is that every 10 s", "-skew 10 -move 10s"},
-	{"all processes restart in the trouble", "-restart"},
-	{"four times the processes from the trouble on", "-grow 4"},
+var variations = []struct {
+	name   string
+	change func(*plan)
+}{
+	{"answers of 0.35 of the timeout", func(p *plan) { p.answer = 350 * time.Millisecond }},
+	{"and 20 processes", func(p *plan) { p.answer, p.processes = 350*time.Millisecond, 20 }},
+	{"timeout 3 s, deadline 15 s", func(p *plan) { p.timeout, p.deadline = 3*time.Second, 15*time.Second }},
+	{"the busiest process has 10 times the calls", func(p *plan) { p.skew = 10 }},
+	{"and another is that every 10 s", func(p *plan) { p.skew, p.move = 10, 10*time.Second }},
+	{"all processes restart in the trouble", func(p *plan) { p.restart = true }},
+	{"four times the processes from the trouble on", func(p *plan) { p.grow = 4 }},
 }
 
 const variedTroubles = "none@0.6,none@0.9,10s@0.3,10s@0.6,10s@0.9,60s@0.8,half@0.8"
@@ -26,44 +28,37 @@ const variedTroubles = "none@0.6,none@0.9,10s@0.3,10s@0.6,10s@0.9,60s@0.8,half@0
 // variedWays are those in the cells of the variations.
 var variedWays = []string{noRetries, byNumber, slots, slotsBudget}
 
-// vary runs the handlers with the flags of a row, in some troubles, with the seeds of c.
-func (c config) vary(flags, troubles string) programs {
-	row, err := parse(append(strings.Fields(flags), "-trouble", troubles), io.Discard)
-	if err != nil {
-		panic(err)
-	}
-	row.seeds, row.from, row.exactly = c.seeds, c.from, variedWays
-	return runPrograms(row)
-}
-
 // writeVariations runs the variations, and writes their table.
-func writeVariations(c config, w io.Writer) {
-	fmt.Fprintf(w, "Variations: by trouble and load, the calls that are lost, in per cent: %s\n\n",
-		strings.Join(variedWays, " / "))
+func writeVariations(c config, w io.Writer) error {
+	c.ways = variedWays
+	err := c.setTroubles(variedTroubles)
+	if err != nil {
+		return err
+	}
+
 	table := [][]string{{""}}
-	for i, v := range variations {
+	for _, t := range c.troubles {
+		table[0] = append(table[0], t.name)
+	}
+	for _, v := range variations {
+		varied := c
+		v.change(&varied.plan)
 		row := []string{v.name}
-		all := c.vary(v.flags, variedTroubles)
-		for trials := range slices.Chunk(all.trials, all.ways) {
-			if i == 0 {
-				table[0] = append(table[0], trials[0].trouble.name)
+		for _, trials := range varied.run() {
+			var lost []string
+			for _, t := range trials {
+				sum := 0.0
+				for _, share := range t.figures((*history).lostShare) {
+					sum += share
+				}
+				lost = append(lost, report.Percent(sum/float64(c.seeds)))
 			}
-			row = append(row, cell(trials))
+			row = append(row, strings.Join(lost, "/"))
 		}
 		table = append(table, row)
 	}
-	writeTable(w, table)
-}
 
-// cell shows what is lost in one trouble, by the ways that are shown, on average over the seeds.
-func cell(trials []trial) string {
-	lost := map[string]string{}
-	for _, t := range trials {
-		lost[t.way.name] = percent(t.mean((*outcome).lostShare))
-	}
-	var figures []string
-	for _, name := range variedWays {
-		figures = append(figures, lost[name])
-	}
-	return strings.Join(figures, "/")
+	fmt.Fprintf(w, "By trouble and load: the calls that are lost, in per cent, on average: %s\n\n", strings.Join(variedWays, " / "))
+	report.Write(w, table)
+	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -9,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"example.com/backoff"
 )
 
 // plan is what the calls of a program and the service that they go to go through.
@@ -20,10 +17,8 @@ type plan struct {
 	skew      float64       // factor by which the busiest process has more calls than the idlest
 	move      time.Duration // after so long, each process has the traffic of the one before it, if it is set
 	grow      int           // factor by which there are more processes from the trouble on
-	surge     int           // factor by which there are more calls from the trouble on
 	restart   bool          // all processes are restarted in the middle of the trouble
-	first     int           // attempts of each process that fail before all others
-	guess     float64       // factor by which those who count slots take a rate for too large
+	guess     float64       // factor by which those who guess the spare capacity take it for too large
 	rate      float64       // of requests that the service can do, per second
 	load      float64       // of first attempts, as a share of it
 	servers   int           // of the service, which share its capacity
@@ -36,14 +31,11 @@ type plan struct {
 
 	timeout    time.Duration // of attempts
 	deadline   time.Duration // of calls, if it is set
-	poison     float64       // share of calls that no attempt makes succeed
-	throttled  float64       // share of calls that the service holds off
 	neighbours float64       // requests per second of other programs to the service, which do not retry
 
-	atOnce  int           // calls that begin with the trouble
-	within  time.Duration // for how long they begin, at random times; at zero they begin at once
-	workers int           // that make them, each one call after the other, if they are limited
-	fresh   bool          // each call has a process of its own
+	atOnce int           // calls that begin with the trouble
+	within time.Duration // for how long they begin, at random times; at zero they begin at once
+	fresh  bool          // each call has a process of its own
 }
 
 // back returns when the service is back, closing when the last calls begin, last when all that goes on is cut off.
@@ -69,16 +61,6 @@ func (p plan) traffic(n int) []float64 {
 	return shares
 }
 
-// outcome is what a way to call a service comes to.
-type outcome struct {
-	way
-	plan
-	history
-}
-
-// othersAfter returns the requests of other programs that are lost after the trouble, in per cent.
-func (o *outcome) othersAfter() float64 { return o.othersShare(o.back(), o.closing()) }
-
 // world is a service, and the processes that call it in some way.
 type world struct {
 	plan
@@ -91,7 +73,6 @@ type world struct {
 	wait  sync.WaitGroup
 
 	mu    sync.Mutex // guards what follows, and history
-	calls uint64     // that have begun
 	fleet []*process // those that run first, then those that come with the trouble
 	kill  func()     // ends them
 }
@@ -99,32 +80,22 @@ type world struct {
 // process is a process of a program.
 type process struct {
 	caller
-	ctx   context.Context // ends with it
-	first int             // so many attempts fail; guarded by the service
-}
-
-// fails reports whether an attempt is one of the first, and fails.
-func (p *process) fails() bool {
-	if p == nil || p.first == 0 { // other programs have no process
-		return false
-	}
-	p.first--
-	return true
+	ctx context.Context // ends with it
 }
 
 // play has a program go through a plan, with simulated time. With the same plan, all ways get the same calls.
-func play(s way, p plan) *outcome {
+func play(how way, p plan) *history {
 	var w *world
 	synctest.Test(new(testing.T), func(*testing.T) {
-		w = newWorld(s, p)
+		w = newWorld(how, p)
 		w.run()
 	})
 	w.history.requests = w.service.requests
-	return &outcome{s, p, w.history}
+	return &w.history
 }
 
-func newWorld(s way, p plan) *world {
-	w := &world{plan: p, way: s, start: time.Now()}
+func newWorld(how way, p plan) *world {
+	w := &world{plan: p, way: how, start: time.Now()}
 	w.service = newService(p, w.start)
 	w.early = p.traffic(p.processes)
 	w.late = p.traffic(p.processes * p.grow)
@@ -138,7 +109,7 @@ func (w *world) launch() {
 	w.kill = cancel
 	w.fleet = nil
 	for i := range w.processes * w.grow {
-		w.fleet = append(w.fleet, &process{w.way.process(w.plan, i), ctx, w.first})
+		w.fleet = append(w.fleet, &process{w.way.process(w.plan, i), ctx})
 	}
 }
 
@@ -177,15 +148,11 @@ func (w *world) run() {
 	w.wait.Wait()
 }
 
-// arrivals calls begin at random times, rate times a second on average, and more in a surge, until the plan closes.
+// arrivals calls begin at random times, rate times a second on average, until the plan closes.
 func (w *world) arrivals(rate float64, stream uint64, begin func()) {
 	random := rand.New(rand.NewPCG(w.seed, stream))
 	for {
-		surge := 1.0
-		if w.now() >= w.from {
-			surge = float64(w.surge)
-		}
-		time.Sleep(seconds(random.ExpFloat64() / (rate * surge)))
+		time.Sleep(seconds(random.ExpFloat64() / rate))
 		if w.now() >= w.closing() {
 			return
 		}
@@ -193,12 +160,11 @@ func (w *world) arrivals(rate float64, stream uint64, begin func()) {
 	}
 }
 
-// now returns the simulated time since the start, second the second in which it is.
+// now returns the simulated time since the start.
 func (w *world) now() time.Duration { return time.Since(w.start) }
-func (w *world) second() int        { return int(w.now() / time.Second) }
 
 // beginAtOnce begins the calls that begin with the trouble: all of them a microsecond apart, so that their order is
-// always the same, or at random times, after a call of each process and a pause. Workers make one after the other.
+// always the same, or at random times, after a call of each process and a pause.
 func (w *world) beginAtOnce() {
 	if w.within > 0 {
 		for i := range w.processes {
@@ -208,17 +174,14 @@ func (w *world) beginAtOnce() {
 	}
 
 	random := rand.New(rand.NewPCG(w.seed, 0))
-	workers := cmp.Or(w.workers, w.atOnce)
-	for i := range workers {
+	for i := range w.atOnce {
 		at := w.from + time.Duration(i)*time.Microsecond
 		if w.within > 0 {
 			at = w.from + time.Duration(random.Int64N(int64(w.within)))
 		}
 		w.wait.Go(func() {
 			time.Sleep(at - w.now())
-			for ; i < w.atOnce; i += workers {
-				w.do(w.newCall(i % w.processes))
-			}
+			w.do(w.newCall(i % w.processes))
 		})
 	}
 }
@@ -234,43 +197,30 @@ func (w *world) begin(number int) {
 // call is one call of a program.
 type call struct {
 	world   *world
-	process *process
+	process *process // nil: another program makes it
 	random  *rand.Rand
 	apart   time.Duration // by which it comes after what others do at the same moment
 	arrived time.Duration
-	sent    time.Duration // when its first request was sent, if it was
-	until   time.Duration // when the service no longer holds it off
-	poison  bool          // no attempt succeeds
-	hangs   bool          // no attempt ends by itself
-	others  bool          // another program makes it
 }
-
-// How long the service holds calls off.
-const (
-	shortestHold = 5 * time.Second
-	longestHold  = 30 * time.Second
-)
 
 // newCall returns a call that arrives now, of a process, or of any if its number is negative.
 func (w *world) newCall(number int) *call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.calls++
-	random := rand.New(rand.NewPCG(w.seed, 1<<32+w.calls))
+	w.begun++
+	random := rand.New(rand.NewPCG(w.seed, 1<<32+uint64(w.begun)))
 
-	c := &call{world: w, random: random, arrived: w.now(), sent: -1, apart: time.Duration(w.calls)}
+	c := &call{world: w, random: random, arrived: w.now(), apart: time.Duration(w.begun)}
 	if number < 0 {
 		number = w.pick(random.Float64())
 	}
-	c.poison = random.Float64() < w.poison
-	c.hangs = random.Float64() < w.hanging && c.arrived >= w.from
-	if random.Float64() < w.throttled {
-		c.until = c.arrived + shortestHold + time.Duration(random.Int64N(int64(longestHold-shortestHold)))
+	for range 3 { // without this, all figures of the pages would change
+		random.Float64()
 	}
 
 	c.process = w.fleet[number]
 	if w.fresh {
-		c.process = &process{w.way.process(w.plan, number), c.process.ctx, w.first}
+		c.process = &process{w.way.process(w.plan, number), c.process.ctx}
 	}
 	return c
 }
@@ -296,15 +246,8 @@ func (w *world) pick(random float64) int {
 
 // do makes a call, and counts it.
 func (w *world) do(c *call) {
-	counted := !c.poison && !c.hangs && c.until == 0
-	w.mu.Lock()
-	if counted {
-		w.begun.add(w.second())
-	}
-	w.mu.Unlock()
-
 	ctx := c.process.ctx
-	if w.deadline > 0 && c.until == 0 {
+	if w.deadline > 0 {
 		// Times that are multiples of each other would leave the order of two events to chance.
 		limit := w.deadline - time.Duration(1+c.random.IntN(1000))
 		var cancel context.CancelFunc
@@ -315,54 +258,37 @@ func (w *world) do(c *call) {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !counted {
-		return
-	}
-	w.slowest = max(w.slowest, w.now()-c.arrived)
-	if c.sent >= 0 {
-		w.waits = append(w.waits, c.sent-c.arrived)
-	}
+	took := w.now() - c.arrived
+	w.slowest = max(w.slowest, took)
 	if err == nil && ctx.Err() != context.Canceled {
-		w.good.add(w.second())
-		w.took = append(w.took, w.now()-c.arrived)
+		w.took = append(w.took, took)
 	}
 }
 
-// neighbour sends a request of another program, which does not retry.
+// neighbour sends a request of another program, which does not retry. It is counted after the trouble.
 func (w *world) neighbour() {
-	second := w.second()
-	c := &call{world: w, others: true, random: rand.New(rand.NewPCG(w.seed, 1<<33+uint64(w.now())))}
+	counted := w.now() >= w.back()
+	c := &call{world: w, random: rand.New(rand.NewPCG(w.seed, 1<<33+uint64(w.now())))}
 	w.wait.Go(func() {
-		err := c.attempt(context.Background())
+		ctx, cancel := context.WithTimeout(context.Background(), w.timeout)
+		defer cancel()
+		err := c.request(ctx)
+		if !counted {
+			return
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.others.add(second)
+		w.history.others++
 		if err != nil {
-			w.othersLost.add(second)
+			w.othersLost++
 		}
 	})
 }
 
 // request sends a request of a call.
 func (c *call) request(ctx context.Context) error {
-	if c.sent < 0 && !c.others {
-		c.sent = c.world.now()
-	}
 	// Calls that get slots, or run out of time, at the same moment would go on in any order.
 	time.Sleep(c.apart)
 	defer time.Sleep(c.apart)
 	return c.world.serve(ctx, c)
-}
-
-// attempt sends a request of a call with the timeout of an attempt.
-func (c *call) attempt(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.world.timeout)
-	defer cancel()
-	return c.request(ctx)
-}
-
-// waits returns a new policy for the call: the default one, changed by opts.
-func (c *call) waits(opts ...backoff.ExponentialBackOffOpts) backoff.BackOff {
-	opts = append(opts, backoff.WithMaxElapsedTime(0), backoff.WithRand(c.random))
-	return backoff.NewExponentialBackOff(opts...)
 }

@@ -59,11 +59,11 @@ var inSentences = map[string]string{
 	"-shape burst -rate 2000 -servers 200 -processes 1 -size 500 -from 1m -trouble none,refuse:5%": `
 		no retries | 1 s | …
 		slots | 1 s | 2 s`,
-	"-rules -only no,budget -seeds 3 -rate 300 -servers 1 -deadline 0 -processes 1 -trouble 10s@0.8,none": `
+	"-only no,budget -seeds 3 -rate 300 -servers 1 -deadline 0 -processes 1 -trouble 10s@0.8,none": `
 		no retries | 21 | …
 		3 retries, budget | 24–25 | …
 		3 retries, budget of 500 | 22 | …`,
-	"-rules -only no,budget -seeds 3 -rate 300 -servers 1 -deadline 0 -processes 300 -trouble 10s@0.8,none": `
+	"-only no,budget -seeds 3 -rate 300 -servers 1 -deadline 0 -processes 300 -trouble 10s@0.8,none": `
 		no retries | 21 | …
 		3 retries, budget | 33–34 | …
 		3 retries, budget of 500 | 86 | …`,
@@ -88,13 +88,13 @@ var inSentences = map[string]string{
 	"-shape batch -size 2000 -trouble none,10s": `
 		slots | 8.8 | …`,
 	"-shape devices -size 2000 -rate 80 -servers 8 -load 0.5 -after 10m -trouble 10s": `
-		default waits | … | 987.8 s | … | … | … | 100.0
-		first wait 2 N / spare | … | 137.6 s | … | … | … | 13.1
-		first wait 2 N / spare, delayed | … | 74.9 s | … | … | … | 3.1`,
+		default waits | 987.8 s | 100.0
+		first wait 2 N / spare | 137.6 s | 13.1
+		first wait 2 N / spare, delayed | 74.9 s | 3.1`,
 	"-shape devices -size 2000 -rate 80 -servers 8 -load 0.5 -after 10m -trouble none -seeds 3 -only delayed": `
-		first wait 2 N / spare, delayed | … | … | … | … | … | 0.0`,
+		first wait 2 N / spare, delayed | … | 0.0`,
 	"-shape devices -size 2000 -rate 80 -servers 8 -load 0.5 -after 10m -trouble none -seeds 3 -only delayed -guess 2": `
-		first wait 2 N / spare, delayed | … | … | … | … | … | 0.1–3.4`,
+		first wait 2 N / spare, delayed | … | 0.1–3.4`,
 }
 
 // The evidence page has these figures, and with -long, the commands print them.

@@ -15,29 +15,27 @@ import (
 
 // cell is one measurement: a server, its clients, and their trouble.
 type cell struct {
-	server, way string // their names
-	trouble
-	seed        uint64
-	from, after time.Duration // the time before the trouble and after it
-	answer      time.Duration // of each request, unless that is zero
-	database    string        // PostgreSQL's folder
+	server, trouble, way  string // their names
+	seed                  uint64
+	load                  float64
+	from, duration, after time.Duration // of the trouble, and the time before it and after it
+	answer                time.Duration // of each request, unless that is zero
 }
 
 func (c cell) String() string {
-	return fmt.Sprintf("%s, %v, %s, seed %d", c.server, c.trouble, ways[c.way].title, c.seed)
+	return fmt.Sprintf("%s, %s, %s, seed %d", c.server, c.trouble, c.way, c.seed)
 }
 
-// closes returns when the last operations begin, takes how long a cell takes at most.
+// closes returns when the last operations begin.
 func (c cell) closes() time.Duration { return c.from + c.duration + c.after }
-func (c cell) takes() time.Duration  { return c.closes() + deadline + time.Second }
 
 // run measures a cell.
-func (c cell) run(ctx context.Context, stderr io.Writer) (report, error) {
+func (c cell) run(ctx context.Context, stderr io.Writer) (count, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	server, err := startServer(ctx, c, stderr)
 	if err != nil {
-		return report{}, err
+		return count{}, err
 	}
 	defer server.Wait()
 	defer cancel(nil)
@@ -52,9 +50,9 @@ func (c cell) run(ctx context.Context, stderr io.Writer) (report, error) {
 	all := clients.run(ctx, start)
 	switch {
 	case ctx.Err() != nil:
-		return report{}, context.Cause(ctx)
+		return count{}, context.Cause(ctx)
 	case all.begun == 0:
-		return report{}, errors.New("no operation began")
+		return count{}, errors.New("no operation began")
 	}
 	return all, nil
 }
@@ -73,14 +71,14 @@ func (c cell) disturb(ctx context.Context, steps []step, start time.Time, stderr
 	return nil
 }
 
-// report is what happens to the operations that begin in the trouble or after it.
-type report struct {
+// count is what happens to the operations that begin in the trouble or after it.
+type count struct {
 	begun, done int           // all, and those that succeeded
 	late        time.Duration // how much later than it should have any operation began
 }
 
 // lost returns the share of the operations that did not succeed, in per cent.
-func (r report) lost() float64 { return 100 * (1 - float64(r.done)/float64(r.begun)) }
+func (c count) lost() float64 { return 100 * (1 - float64(c.done)/float64(c.begun)) }
 
 // child is a process that the command has started. It ends when its input does.
 type child struct {
@@ -117,11 +115,11 @@ func (c *child) tell(kind string) error {
 
 // start starts a process, which is killed when ctx ends, be it stopped or not. If this process ends first, the system
 // hangs up on a child that is stopped: it is in a group of its own, so that the keyboard's signals do not reach it.
-func start(ctx context.Context, stderr io.Writer, credential *syscall.Credential, args ...string) (*child, error) {
+func start(ctx context.Context, stderr io.Writer, args ...string) (*child, error) {
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Stderr = stderr
 	command.WaitDelay = 10 * time.Second
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: credential, Setpgid: true}
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := command.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -139,7 +137,7 @@ func startServer(ctx context.Context, c cell, stderr io.Writer) (*child, error) 
 	if err != nil {
 		return nil, err
 	}
-	server, err := start(ctx, stderr, nil, program, serve, c.server, c.database)
+	server, err := start(ctx, stderr, program, serve, c.server)
 	if err != nil {
 		return nil, err
 	}

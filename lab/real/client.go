@@ -84,7 +84,7 @@ type fleet struct {
 
 	mu       sync.Mutex // guards the rest
 	programs []*program
-	report   report
+	count    count
 }
 
 func newFleet(c cell, address string) *fleet {
@@ -126,7 +126,7 @@ func (f *fleet) endAll() {
 
 // run begins operations at random times from the start of the cell on, until ctx or their time ends, and returns when
 // all have ended. In all cells with the same seed the same operations begin at the same times.
-func (f *fleet) run(ctx context.Context, start time.Time) report {
+func (f *fleet) run(ctx context.Context, start time.Time) count {
 	random := rand.New(rand.NewPCG(f.seed, 0))
 	var operations sync.WaitGroup
 	for at := time.Duration(0); ctx.Err() == nil; {
@@ -144,7 +144,7 @@ func (f *fleet) run(ctx context.Context, start time.Time) report {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.endAll()
-	return f.report
+	return f.count
 }
 
 // begin counts an operation that should have begun at a time, if it begins in the trouble or after it, and returns the
@@ -152,9 +152,9 @@ func (f *fleet) run(ctx context.Context, start time.Time) report {
 func (f *fleet) begin(at, now time.Duration, share float64) *program {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.report.late = max(f.report.late, now-at)
+	f.count.late = max(f.count.late, now-at)
 	if at >= f.from {
-		f.report.begun++
+		f.count.begun++
 	}
 	return f.programs[int(share*float64(len(f.programs)))]
 }
@@ -179,7 +179,7 @@ func (f *fleet) operate(ctx context.Context, p *program, url string, counted boo
 	if err == nil && counted {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.report.done++
+		f.count.done++
 	}
 }
 

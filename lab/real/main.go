@@ -3,33 +3,28 @@
 // Real measures what retries do to real servers in trouble, on this machine and in real time.
 //
 // An HTTP server works on eight requests at once, each of which takes an exponentially distributed time of 100 ms on
-// average. So it can answer 80 requests a second. It sleeps for that time, or PostgreSQL does, by pg_sleep over eight
-// connections. Five clients begin operations at random times, together some share of that capacity. Each operation is
-// a call of its client's Retrier: attempts of at most 1 s, three retries with the default waits if any, and a deadline
-// of 5 s. It posts a small body. A cell of the table is the share of the operations that are lost, of those begun from
-// the trouble on, until -after it. With several seeds it is a range.
+// average, for which it sleeps. So it can answer 80 requests a second. Five clients begin operations at random times,
+// together some share of that capacity. Each operation is a call of its client's Retrier: attempts of at most 1 s,
+// three retries with the default waits if any, and a deadline of 5 s. It posts a small body. A cell of the table is
+// the share of the operations that are lost, of those begun from the trouble on, until -after it. With several seeds
+// it is a range.
 //
 // # Troubles
 //
-// A trouble is the name of its kind, a duration after a colon if it is not the usual one, and a load after an @ if it
-// is not 0.8, such as down:30s@0.6:
+// The load is 0.8, and 0.6 with the last two:
 //
-//	none     nothing happens
 //	down     the server is stopped by SIGSTOP, for 10 s
 //	restart  and half of that time later the clients end, with what they have in progress, and new ones begin
 //	crowd    the server is stopped, and from then on there are four times the clients, which share the operations
 //	half     all work takes twice as long, for a minute
 //	fail     30 % of the requests are answered with 500 after their work, until the end
-//	broken   all of them are, for 30 s
-//	refuse   all of them are answered with 503 immediately, for 30 s
 //
 // # Measuring
 //
 // The work needs next to no processor time, so cells are measured side by side, in lanes that begin at different
-// times, each with a server and clients of its own. Operations that begin late show that the machine is too busy.
-// PostgreSQL is found in PATH or in Debian's folder; the rows that need it are left out where it is missing. All
-// listens on loopback addresses or Unix sockets, and all processes end with the command, however that ends. Standard
-// error says what happens meanwhile, and what each cell has come to. After an interrupt the table has what there is.
+// times, each with a server and clients of its own. Operations that begin late show that the machine is too busy. All
+// listens on loopback addresses, and all servers end with the command, however that ends. Standard error says what
+// happens meanwhile, and what each cell has come to.
 //
 // Real exits with 0 after success, with 1 if a measurement fails, and with 2 for bad usage.
 package main
@@ -40,20 +35,20 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"example.com/backoff/lab/report"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) == 3 && args[0] == serve {
-		return runServer(args[1], args[2], stdout, stderr)
+	if len(args) == 2 && args[0] == serve {
+		return runServer(args[1], stdout, stderr)
 	}
 	o, err := parse(args, stderr)
 	switch {
@@ -63,15 +58,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		waitForParent()
-		cancel(errors.New("the process that started this one has ended"))
-	}()
-
 	if err := measure(ctx, o, stdout, stderr); err != nil {
 		fmt.Fprintln(stderr, "real:", err)
 		return 1
@@ -79,33 +67,23 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// waitForParent returns when the process that started this one has ended. That is usually "go run", which passes
-// no SIGTERM on.
-func waitForParent() {
-	parent := os.Getppid()
-	for os.Getppid() == parent {
-		time.Sleep(200 * time.Millisecond)
-	}
-}
-
 // options are the flags.
 type options struct {
-	cell          // what all cells have in common
-	servers, ways []string
-	troubles      []trouble
-	seeds, lanes  int
+	cell                    // what all cells have in common
+	servers, troubles, ways []string
+	seeds, lanes            int
 }
 
 // parse reads the flags, and says to stderr what is wrong with them.
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("real", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	servers := flags.String("server", "fifo,context,sql", "`servers`, separated by commas: "+names(rows))
-	troubles := flags.String("trouble", "down,restart,crowd,half@0.6,fail@0.6",
-		"`troubles`, separated by commas: "+names(kinds)+",\nwith :duration or @load if that is not the usual one")
+	servers := flags.String("server", "fifo,context", "`servers`, separated by commas: "+report.Names(rows))
+	troubles := flags.String("trouble", "down,restart,crowd,half,fail", "`troubles`, separated by commas: "+report.Names(kinds))
 	columns := flags.String("way", "none,retries,budget,slots,slots-budget,number",
-		"`ways` to call, separated by commas: "+names(ways))
+		"`ways` to call, separated by commas: "+report.Names(ways))
 	flags.DurationVar(&o.from, "from", 30*time.Second, "`time` before the trouble")
+	flags.DurationVar(&o.duration, "duration", 0, "`duration` of a trouble that ends; zero: the usual one")
 	flags.DurationVar(&o.after, "after", 50*time.Second, "`time` after the trouble in which operations begin")
 	flags.DurationVar(&o.answer, "answer", 0, "`time` that each answer takes; zero: that of its work, which varies")
 	flags.IntVar(&o.seeds, "seeds", 2, "`number` of seeds of the random times")
@@ -116,8 +94,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 
 	var err1, err2, err3 error
 	o.servers, err1 = choose(rows, *servers)
-	o.ways, err2 = choose(ways, *columns)
-	o.troubles, err3 = parseTroubles(*troubles)
+	o.troubles, err2 = choose(kinds, *troubles)
+	o.ways, err3 = choose(ways, *columns)
 	err = errors.Join(err1, err2, err3, o.check(flags.NArg()))
 	if err != nil {
 		fmt.Fprintln(stderr, "real:", err)
@@ -129,14 +107,12 @@ func (o options) check(rest int) error {
 	switch {
 	case rest > 0:
 		return errors.New("arguments that are no flags")
-	case o.from < 0 || o.from > time.Hour:
-		return errors.New("-from is not from 0 to an hour")
-	case o.after < time.Second || o.after > time.Hour:
-		return errors.New("-after is not from a second to an hour")
-	case o.answer != 0 && (o.answer < meanWork || o.answer > deadline):
-		return fmt.Errorf("-answer is not from %v to %v", meanWork, deadline)
-	case o.seeds < 1 || o.seeds > 100 || o.lanes < 1 || o.lanes > 100:
-		return errors.New("-seeds or -lanes is not from 1 to 100")
+	case o.from < 0 || o.duration < 0 || o.after < time.Second:
+		return errors.New("-from or -duration is below zero, or -after below a second")
+	case o.answer != 0 && o.answer < meanWork:
+		return fmt.Errorf("-answer is below %v", meanWork)
+	case o.seeds < 1 || o.lanes < 1:
+		return errors.New("-seeds or -lanes is below 1")
 	}
 	return nil
 }
@@ -146,13 +122,8 @@ func choose[T any](from map[string]T, list string) ([]string, error) {
 	chosen := strings.Split(list, ",")
 	for _, name := range chosen {
 		if _, ok := from[name]; !ok {
-			return nil, fmt.Errorf("%q is none of %s", name, names(from))
+			return nil, fmt.Errorf("%q is none of %s", name, report.Names(from))
 		}
 	}
 	return chosen, nil
-}
-
-// names returns the names in a table.
-func names[T any](table map[string]T) string {
-	return strings.Join(slices.Sorted(maps.Keys(table)), ", ")
 }

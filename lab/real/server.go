@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"database/sql"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -14,8 +13,6 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
-
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
 const (
@@ -27,23 +24,19 @@ const (
 // row is a kind of server.
 type row struct {
 	title string
-	open  func(folder string) (worker, error)
+	open  func() worker
 }
 
-// worker does the work of one request. It asks how long that takes when it begins with it. Those with a context give
-// the work up when that ends.
+// worker does the work of one request. It asks how long that takes when it begins with it.
 type worker func(ctx context.Context, takes func() time.Duration) error
 
 var rows = map[string]row{
 	"fifo":    {"a queue that ignores cancellation", openQueue},
 	"context": {"a queue that heeds `r.Context()`", openPlaces},
-	"sql":     {"database/sql, with `r.Context()`", openSQL},
 }
 
-func needsPostgres(server string) bool { return server == "sql" }
-
 // openQueue returns workers that take requests from one queue in order, whether or not their clients still wait.
-func openQueue(string) (worker, error) {
+func openQueue() worker {
 	type request struct {
 		takes func() time.Duration
 		done  chan struct{}
@@ -62,11 +55,11 @@ func openQueue(string) (worker, error) {
 		queue <- r
 		<-r.done
 		return nil
-	}, nil
+	}
 }
 
 // openPlaces returns workers of which the oldest request that still waits gets the next.
-func openPlaces(string) (worker, error) {
+func openPlaces() worker {
 	places := make(chan struct{}, workers)
 	return func(ctx context.Context, takes func() time.Duration) error {
 		select {
@@ -76,7 +69,7 @@ func openPlaces(string) (worker, error) {
 		}
 		defer func() { <-places }()
 		return pause(ctx, takes())
-	}, nil
+	}
 }
 
 // pause returns after d, or when ctx ends.
@@ -89,19 +82,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func openSQL(folder string) (worker, error) {
-	db, err := sql.Open("pgx", dataSource(folder))
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(workers)
-	db.SetMaxIdleConns(workers)
-	return func(ctx context.Context, takes func() time.Duration) error {
-		_, err := db.ExecContext(ctx, "SELECT pg_sleep($1)", takes().Seconds())
-		return err
-	}, nil
-}
-
 // server is a server with its trouble.
 type server struct {
 	do      worker
@@ -112,10 +92,6 @@ func (s *server) has(kind string) bool { return s.trouble.Load() == kind }
 
 // ServeHTTP works on a request, which says how long the work takes, and how long its answer takes besides.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.has(refuse) {
-		http.Error(w, "refused", http.StatusServiceUnavailable)
-		return
-	}
 	query := r.URL.Query()
 	work, err1 := time.ParseDuration(query.Get("work"))
 	besides, err2 := time.ParseDuration(query.Get("besides"))
@@ -140,7 +116,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-	case s.has(broken), s.has(fail) && rand.Float64() < failing:
+	case s.has(fail) && rand.Float64() < failing:
 		http.Error(w, "failed", http.StatusInternalServerError)
 	}
 }
@@ -150,18 +126,13 @@ const serve = "serve"
 
 // runServer prints its address, and serves until its input ends. Each line of that is a kind of trouble, which the
 // server has from then on.
-func runServer(name, database string, stdout, stderr io.Writer) int {
-	work, err := rows[name].open(database)
-	if err != nil {
-		fmt.Fprintln(stderr, "real:", err)
-		return 1
-	}
+func runServer(name string, stdout, stderr io.Writer) int {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(stderr, "real:", err)
 		return 1
 	}
-	s := &server{do: work}
+	s := &server{do: rows[name].open()}
 	go http.Serve(listener, s)
 
 	fmt.Fprintln(stdout, listener.Addr())
