@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"expvar"
 	"fmt"
@@ -132,136 +131,92 @@ func TestOutcomes(t *testing.T) {
 	require.Equal(t, retriesBefore+2+1, retries.Value())
 }
 
-// A client makes a call that succeeds after a retry. Both functions of the page have changed its hooks, of which own
-// were there before.
-type client struct {
-	name string
-	call func(t *testing.T, own *own, logFirst bool)
-}
+func noWaits() backoff.BackOff { return &backoff.ZeroBackOff{} }
 
 // own counts the calls of hooks that a program has set by itself.
 type own struct{ notified, done int }
 
-func noWaits() backoff.BackOff { return &backoff.ZeroBackOff{} }
-
-// both changes hooks by both functions of the page.
-func both[C any](logFirst bool, notify *func(C, int, error, time.Duration), done *func(C, int, error)) {
+// change has both functions of the page change hooks, of which own were there before.
+func change[C any](own *own, logFirst bool, notify *func(C, int, error, time.Duration), done *func(C, int, error)) {
+	*notify = func(C, int, error, time.Duration) { own.notified++ }
+	*done = func(C, int, error) { own.done++ }
 	if logFirst {
 		logged("it", notify, done)
-		counted(notify, done)
-		return
 	}
 	counted(notify, done)
-	logged("it", notify, done)
+	if !logFirst {
+		logged("it", notify, done)
+	}
 }
 
-var clients = []client{
-	{"Retrier", func(t *testing.T, own *own, logFirst bool) {
-		r := backoff.Retrier{
-			Policy: noWaits,
-			Notify: func(context.Context, int, error, time.Duration) { own.notified++ },
-			Done:   func(context.Context, int, error) { own.done++ },
-		}
-		both(logFirst, &r.Notify, &r.Done)
-		require.NoError(t, r.Do(t.Context(), failing(1)))
-	}},
-	{"sqlretry", func(t *testing.T, own *own, logFirst bool) {
-		o := sqlretry.Options{
-			Policy: noWaits,
-			Notify: func(context.Context, int, error, time.Duration) { own.notified++ },
-			Done:   func(context.Context, int, error) { own.done++ },
-		}
-		both(logFirst, &o.Notify, &o.Done)
-		db := sql.OpenDB(emptyDB{})
+// clients make a call that succeeds after a retry, with hooks that change has made.
+var clients = map[string]func(t *testing.T, own *own, logFirst bool) error{
+	"Retrier": func(t *testing.T, own *own, logFirst bool) error {
+		r := backoff.Retrier{Policy: noWaits}
+		change(own, logFirst, &r.Notify, &r.Done)
+		return r.Do(t.Context(), failing(1))
+	},
+	"sqlretry": func(t *testing.T, own *own, logFirst bool) error {
+		o := sqlretry.Options{Policy: noWaits}
+		change(own, logFirst, &o.Notify, &o.Done)
+		db := sql.OpenDB(new(memory))
 		defer db.Close()
-		attempts := 0
-		require.NoError(t, sqlretry.Do(t.Context(), db, o, func(context.Context, *sql.Tx) error {
-			attempts++
-			if attempts == 1 {
-				return conflict{}
+		attempt := failing(1)
+		return sqlretry.Do(t.Context(), db, o, func(ctx context.Context, _ *sql.Tx) error {
+			if attempt(ctx) != nil {
+				return conflict
 			}
 			return nil
-		}))
-	}},
-	{"httpretry", func(t *testing.T, own *own, logFirst bool) {
-		transport := &httpretry.Transport{
-			Base:   new(busyOnce),
-			Policy: noWaits,
-			Notify: func(*http.Request, int, error, time.Duration) { own.notified++ },
-			Done:   func(*http.Request, int, error) { own.done++ },
+		})
+	},
+	"httpretry": func(t *testing.T, own *own, logFirst bool) error {
+		attempt := failing(1)
+		transport := &httpretry.Transport{Policy: noWaits, Base: roundTrip(func(req *http.Request) (*http.Response, error) {
+			if attempt(req.Context()) != nil {
+				return answer(503, ""), nil
+			}
+			return answer(200, ""), nil
+		})}
+		change(own, logFirst, &transport.Notify, &transport.Done)
+		_, err := (&http.Client{Transport: transport}).Get("http://localhost")
+		return err
+	},
+	"grpcretry": func(t *testing.T, own *own, logFirst bool) error {
+		var first, second backoff.Retrier
+		counted(&first.Notify, &first.Done)
+		logged("it", &second.Notify, &second.Done)
+		if logFirst {
+			first, second = second, first
 		}
-		both(logFirst, &transport.Notify, &transport.Done)
-		resp, err := (&http.Client{Transport: transport}).Get("http://localhost")
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-	}},
-	{"grpcretry", func(t *testing.T, own *own, logFirst bool) {
 		o := grpcretry.Options{
 			Idempotent: func(string) bool { return true },
 			Policy:     noWaits,
 			Notify:     func(context.Context, string, int, error, time.Duration) { own.notified++ },
 			Done:       func(context.Context, string, int, error) { own.done++ },
 		}
-		var logs, counts backoff.Retrier
-		logged("it", &logs.Notify, &logs.Done)
-		counted(&counts.Notify, &counts.Done)
-		if logFirst {
-			addGRPC(&o, logs)
-			addGRPC(&o, counts)
-		} else {
-			addGRPC(&o, counts)
-			addGRPC(&o, logs)
+		addGRPC(&o, first)
+		addGRPC(&o, second)
+		attempt := failing(1)
+		invoke := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+			if attempt(ctx) != nil {
+				return status.Error(codes.Unavailable, "busy")
+			}
+			return nil
 		}
-		invoke := new(busyOnce).invoke
-		require.NoError(t, grpcretry.UnaryClientInterceptor(o)(t.Context(), "/service/method", nil, nil, nil, invoke))
-	}},
+		return grpcretry.UnaryClientInterceptor(o)(t.Context(), "/service/method", nil, nil, nil, invoke)
+	},
 }
-
-// busyOnce is a service that is busy at its first call.
-type busyOnce struct{ calls int }
-
-func (b *busyOnce) RoundTrip(*http.Request) (*http.Response, error) {
-	b.calls++
-	if b.calls == 1 {
-		return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil
-	}
-	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
-}
-
-func (b *busyOnce) invoke(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
-	b.calls++
-	if b.calls == 1 {
-		return status.Error(codes.Unavailable, "busy")
-	}
-	return nil
-}
-
-// conflict is a database's error after which a transaction is repeated.
-type conflict struct{}
-
-func (conflict) Error() string    { return "conflict" }
-func (conflict) SQLState() string { return "40001" }
-
-// emptyDB is a database with transactions and nothing in them.
-type emptyDB struct{ driver.Conn }
-
-func (db emptyDB) Connect(context.Context) (driver.Conn, error) { return db, nil }
-func (db emptyDB) Driver() driver.Driver                        { return nil }
-func (db emptyDB) Begin() (driver.Tx, error)                    { return db, nil }
-func (db emptyDB) Commit() error                                { return nil }
-func (db emptyDB) Rollback() error                              { return nil }
-func (db emptyDB) Close() error                                 { return nil }
 
 // With both functions in either order, each client logs and counts, and calls the hooks that it had.
 func TestBoth(t *testing.T) {
-	for _, c := range clients {
+	for name, call := range clients {
 		for _, logFirst := range []bool{true, false} {
-			t.Run(fmt.Sprint(c.name, ", log first: ", logFirst), func(t *testing.T) {
+			t.Run(fmt.Sprint(name, ", log first: ", logFirst), func(t *testing.T) {
 				var output bytes.Buffer
 				logTo(&output)
 				ended, retried := count("succeeded_after_retry"), retries.Value()
 				var own own
-				c.call(t, &own, logFirst)
+				require.NoError(t, call(t, &own, logFirst))
 
 				require.Equal(t, 1, own.notified)
 				require.Equal(t, 1, own.done)

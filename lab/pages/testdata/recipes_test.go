@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -34,18 +33,8 @@ var errDown = errors.New("down")
 
 func init() { slog.SetDefault(slog.New(slog.DiscardHandler)) }
 
-// A base stands for a server.
-type base func(req *http.Request) (*http.Response, error)
-
-func (b base) RoundTrip(req *http.Request) (*http.Response, error) { return b(req) }
-
 // under puts a server below a page's client.
-func under(client *http.Client, b base) { client.Transport.(*httpretry.Transport).Base = b }
-
-func answer(status int, body string) *http.Response {
-	text := fmt.Sprint(status, " ", http.StatusText(status))
-	return &http.Response{StatusCode: status, Status: text, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
-}
+func under(client *http.Client, b roundTrip) { client.Transport.(*httpretry.Transport).Base = b }
 
 // later returns a 503 that asks for a wait.
 func later(wait time.Duration) *http.Response {
@@ -126,27 +115,19 @@ func files() []string {
 	return all
 }
 
-// A client sends the files of a batch.
-type client struct {
-	name        string
-	retries     bool // over httpretry
-	method, key string
-	getBody     bool
-}
-
 // A batch over httpretry, whose 503s come with a nil error, or over a Retrier outlasts an outage of ten seconds, leaves
 // out bad files, and ends if the outage does not. Over httpretry, files that are not sent again end it immediately.
 func TestBatch(t *testing.T) {
-	for _, c := range []client{
-		{name: "Retrier", method: http.MethodPut},
-		{name: "PUT", retries: true, method: http.MethodPut, getBody: true},
-		{name: "POST with a key", retries: true, method: http.MethodPost, key: "key", getBody: true},
-		{name: "POST without a key", retries: true, method: http.MethodPost, getBody: true},
-		{name: "PUT without GetBody", retries: true, method: http.MethodPut},
+	for name, change := range map[string]func(*http.Request){
+		"Retrier":             func(*http.Request) {},
+		"PUT":                 func(*http.Request) {},
+		"POST with a key":     func(req *http.Request) { req.Method = "POST"; req.Header.Set("Idempotency-Key", req.URL.Path) },
+		"POST without a key":  func(req *http.Request) { req.Method = "POST" },
+		"PUT without GetBody": func(req *http.Request) { req.GetBody = nil },
 	} {
 		for _, wait := range []time.Duration{0, 7 * time.Second, 61 * time.Second, 20 * time.Minute} {
 			for _, outage := range []time.Duration{10 * time.Second, time.Hour * 24} {
-				synctest.Test(t, func(t *testing.T) { c.testBatch(t, wait, outage) })
+				synctest.Test(t, func(t *testing.T) { testBatch(t, name, change, wait, outage) })
 			}
 		}
 	}
@@ -156,15 +137,15 @@ func TestBatch(t *testing.T) {
 	require.ErrorIs(t, uploadAll(ended, files()), context.Canceled)
 }
 
-func (c client) testBatch(t *testing.T, wait, outage time.Duration) {
+func testBatch(t *testing.T, name string, change func(*http.Request), wait, outage time.Duration) {
 	start := time.Now()
 	var requests atomic.Int64
-	server := base(func(req *http.Request) (*http.Response, error) {
+	client := &http.Client{Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
 		requests.Add(1)
 		time.Sleep(time.Second)
 		content, err := io.ReadAll(req.Body)
 		switch {
-		case err != nil || string(content) != req.URL.Path:
+		case err != nil || "/"+string(content) != req.URL.Path:
 			return answer(400, ""), nil
 		case time.Since(start) < outage:
 			return later(wait), nil
@@ -172,42 +153,24 @@ func (c client) testBatch(t *testing.T, wait, outage time.Duration) {
 			return answer(422, ""), nil
 		}
 		return answer(200, ""), nil
-	})
-	defer func(r backoff.Retrier) { uploads = r }(uploads)
-	upload = c.upload(server)
-
-	err := uploadAll(t.Context(), files())
-	name := fmt.Sprint(c.name, wait, outage)
-	sentOnce := c.retries && (c.key == "" && c.method == http.MethodPost || !c.getBody)
-	switch {
-	case sentOnce:
-		require.ErrorContains(t, err, "twenty failures in a row", name)
-		require.Less(t, time.Since(start), 10*time.Second, name)
-	case outage == 10*time.Second && wait < 20*time.Minute:
-		require.EqualError(t, err, "111 files are not uploaded", name)
-	default:
-		require.ErrorContains(t, err, "5000 files are not uploaded\ntwenty failures in a row", name)
-		require.LessOrEqual(t, requests.Load(), int64(100*21+100), name)
-		require.Less(t, time.Since(start), 2*time.Hour, name)
-	}
-}
-
-// upload returns an upload to a server, as the page describes it.
-func (c client) upload(server base) func(ctx context.Context, with ...any) error {
-	fields := uploads
-	send := &http.Client{Transport: server}
-	if c.retries {
-		uploads = backoff.Retrier{AttemptTimeout: -1, MaxRetries: -1}
-		send.Transport = &httpretry.Transport{
-			Base:           server,
-			AttemptTimeout: fields.AttemptTimeout,
-			Slots:          fields.Slots,
-			MaxRetries:     fields.MaxRetries,
-			MaxRetryAfter:  fields.MaxRetryAfter,
+	})}
+	if name != "Retrier" {
+		defer func(r backoff.Retrier) { uploads = r }(uploads)
+		client.Transport = &httpretry.Transport{
+			Base:           client.Transport,
+			AttemptTimeout: uploads.AttemptTimeout,
+			Slots:          uploads.Slots,
+			MaxRetries:     uploads.MaxRetries,
+			MaxRetryAfter:  uploads.MaxRetryAfter,
 		}
+		uploads = backoff.Retrier{AttemptTimeout: -1, MaxRetries: -1}
 	}
-	return func(ctx context.Context, with ...any) error {
-		resp, err := send.Do(c.request(ctx, fmt.Sprint("/", with[0])))
+	upload = func(ctx context.Context, with ...any) error {
+		file := with[0].(string) // its name is what is in it
+		req, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://localhost/"+file, strings.NewReader(file))
+		require.NoError(t, err)
+		change(req)
+		resp, err := client.Do(req)
 		switch {
 		case err != nil:
 			return err
@@ -219,22 +182,20 @@ func (c client) upload(server base) func(ctx context.Context, with ...any) error
 		}
 		return nil
 	}
-}
 
-// request returns a request whose body is the file's name, in place of what is in it.
-func (c client) request(ctx context.Context, file string) *http.Request {
-	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(file)), nil }
-	body, _ := open()
-	req := httptest.NewRequestWithContext(ctx, c.method, "http://localhost"+file, body)
-	req.RequestURI = "" // as a client wants it
-	req.ContentLength = int64(len(file))
-	if c.getBody {
-		req.GetBody = open
+	err := uploadAll(t.Context(), files())
+	name = fmt.Sprint(name, wait, outage)
+	switch {
+	case strings.Contains(name, "without"):
+		require.ErrorContains(t, err, "twenty failures in a row", name)
+		require.Less(t, time.Since(start), 10*time.Second, name)
+	case outage == 10*time.Second && wait < 20*time.Minute:
+		require.EqualError(t, err, "111 files are not uploaded", name)
+	default:
+		require.ErrorContains(t, err, "5000 files are not uploaded\ntwenty failures in a row", name)
+		require.LessOrEqual(t, requests.Load(), int64(100*21+100), name)
+		require.Less(t, time.Since(start), 2*time.Hour, name)
 	}
-	if c.key != "" {
-		req.Header.Set("Idempotency-Key", c.key+file)
-	}
-	return req
 }
 
 // A program's call is tried three times, a library's as its program says.
@@ -254,67 +215,10 @@ func TestFewCalls(t *testing.T) {
 	})
 }
 
-// state is an error of a database.
-type state string
-
-func (s state) Error() string    { return "SQLSTATE " + string(s) }
-func (s state) SQLState() string { return string(s) }
-
-// A store is a database in memory, and its connection and transaction. It hangs until a time, and then refuses
-// statements with a value that must be unique and is there. A COMMIT returns an error of commits as long as there are
-// any, and takes effect all the same, unless that is a conflict.
-type store struct {
-	hangs   time.Time
-	commits []error
-	unique  map[any]bool
-	begins  int
-	keys    []any // of the transaction
-}
-
-func (s *store) Connect(context.Context) (driver.Conn, error) { return s, nil }
-func (s *store) Driver() driver.Driver                        { return nil }
-func (s *store) Prepare(string) (driver.Stmt, error)          { return nil, errDown }
-func (s *store) Begin() (driver.Tx, error)                    { return s, nil }
-func (s *store) Rollback() error                              { return nil }
-func (s *store) Close() error                                 { return nil }
-
-func (s *store) BeginTx(ctx context.Context, _ driver.TxOptions) (driver.Tx, error) {
-	s.begins++
-	s.keys = nil
-	select {
-	case <-time.After(time.Until(s.hangs)):
-		return s, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (s *store) ExecContext(_ context.Context, _ string, args []driver.NamedValue) (driver.Result, error) {
-	if s.unique[args[0].Value] || s.unique[args[len(args)-1].Value] {
-		return nil, state("23505")
-	}
-	if args[0].Value == "key" {
-		s.keys = append(s.keys, "key")
-	}
-	return driver.RowsAffected(1), nil
-}
-
-func (s *store) Commit() (err error) {
-	if len(s.commits) > 0 {
-		err, s.commits = s.commits[0], s.commits[1:]
-	}
-	if err != state("40001") {
-		for _, key := range s.keys {
-			s.unique[key] = true
-		}
-	}
-	return err
-}
-
 // A transaction that conflicts is repeated, as often as it must.
 func TestTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{commits: slices.Repeat([]error{state("40001")}, 15)}
+		s := &memory{commits: slices.Repeat([]error{conflict}, 15)}
 		db = sql.OpenDB(s)
 		defer db.Close()
 		require.NoError(t, rename(t.Context(), 1, "Ada"))
@@ -334,14 +238,14 @@ func TestPlace(t *testing.T) {
 		err     error
 	}{
 		"COMMIT":   {commits: []error{lost}, begins: 2},
-		"conflict": {commits: []error{state("40001"), lost}, begins: 3},
+		"conflict": {commits: []error{conflict, lost}, begins: 3},
 		"hang":     {hangs: 12 * time.Second, begins: 3},
 		"again":    {unique: "key", begins: 1},
-		"refused":  {unique: int64(1), begins: 1, err: state("23505")},
+		"refused":  {unique: int64(1), begins: 1, err: duplicate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &store{hangs: time.Now().Add(test.hangs), commits: test.commits, unique: map[any]bool{test.unique: true}}
+				s := &memory{hangs: time.Now().Add(test.hangs), commits: test.commits, unique: map[any]bool{test.unique: true}}
 				db = sql.OpenDB(s)
 				defer db.Close()
 				require.ErrorIs(t, place(t.Context(), "key", 1), test.err)
@@ -395,7 +299,7 @@ func TestGet(t *testing.T) {
 			func() (*http.Response, error) { return answer(404, ""), nil },
 		}
 		sent := 0
-		http.DefaultClient = &http.Client{Transport: base(func(*http.Request) (*http.Response, error) {
+		http.DefaultClient = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 			sent++
 			return answers[sent-1]()
 		})}
@@ -467,7 +371,7 @@ func TestModel(t *testing.T) {
 func TestToken(t *testing.T) {
 	defer func(tr http.RoundTripper) { http.DefaultTransport = tr }(http.DefaultTransport)
 	var tokens, requests atomic.Int64
-	http.DefaultTransport = base(func(req *http.Request) (*http.Response, error) {
+	http.DefaultTransport = roundTrip(func(req *http.Request) (*http.Response, error) {
 		requests.Add(1)
 		if req.Header.Get("Authorization") != "Bearer token 2" {
 			return answer(401, ""), nil
@@ -676,7 +580,7 @@ func TestReady(t *testing.T) {
 		require.ErrorIs(t, startup.Do(t.Context(), func(context.Context) error { return errDown }), errDown)
 		require.InDelta(t, 2*time.Minute, time.Since(start), float64(8*time.Second))
 	})
-	db := sql.OpenDB(new(store))
+	db := sql.OpenDB(new(memory))
 	defer db.Close()
 	require.NoError(t, waitForDB(t.Context(), db))
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -128,4 +129,76 @@ var newToken func(ctx context.Context) (string, error)
 
 func newPolicy(ctx context.Context) backoff.BackOff {
 	return backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3), ctx)
+}
+
+// A roundTrip stands for a server.
+type roundTrip func(req *http.Request) (*http.Response, error)
+
+func (b roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return b(req) }
+
+// answer returns a response.
+func answer(status int, body string) *http.Response {
+	text := fmt.Sprint(status, " ", http.StatusText(status))
+	return &http.Response{StatusCode: status, Status: text, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+// sqlState is an error of a database.
+type sqlState string
+
+func (s sqlState) Error() string    { return "SQLSTATE " + string(s) }
+func (s sqlState) SQLState() string { return string(s) }
+
+const (
+	conflict  sqlState = "40001"
+	duplicate sqlState = "23505"
+)
+
+// A memory is a database in memory, and its connection and transaction. It hangs until a time, and then refuses
+// statements with a value that must be unique and is there. A COMMIT returns an error of commits as long as there are
+// any, and takes effect all the same, unless that is a conflict.
+type memory struct {
+	driver.Conn
+	hangs   time.Time
+	commits []error
+	unique  map[any]bool
+	begins  int
+	keys    []any // of the transaction
+}
+
+func (s *memory) Connect(context.Context) (driver.Conn, error) { return s, nil }
+func (s *memory) Driver() driver.Driver                        { return nil }
+func (s *memory) Rollback() error                              { return nil }
+func (s *memory) Close() error                                 { return nil }
+
+func (s *memory) BeginTx(ctx context.Context, _ driver.TxOptions) (driver.Tx, error) {
+	s.begins++
+	s.keys = nil
+	select {
+	case <-time.After(time.Until(s.hangs)):
+		return s, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *memory) ExecContext(_ context.Context, _ string, args []driver.NamedValue) (driver.Result, error) {
+	if s.unique[args[0].Value] || s.unique[args[len(args)-1].Value] {
+		return nil, duplicate
+	}
+	if args[0].Value == "key" {
+		s.keys = append(s.keys, "key")
+	}
+	return driver.RowsAffected(1), nil
+}
+
+func (s *memory) Commit() (err error) {
+	if len(s.commits) > 0 {
+		err, s.commits = s.commits[0], s.commits[1:]
+	}
+	if err != conflict {
+		for _, key := range s.keys {
+			s.unique[key] = true
+		}
+	}
+	return err
 }
