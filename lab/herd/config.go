@@ -24,26 +24,13 @@ type config struct {
 	svg             string // the file for a chart, if there is to be one
 }
 
-// errReported is returned for errors that the flag package has printed already.
-var errReported = errors.New("reported")
-
-func parse(args []string, stderr io.Writer) (config, error) {
-	c := config{}
+// parse reads the flags, and says to stderr what is wrong with them.
+func parse(args []string, stderr io.Writer) (c config, err error) {
 	var only string
 	flags := c.flags(&only)
 	flags.SetOutput(stderr)
-	err := flags.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
+	if err := flags.Parse(args); err != nil {
 		return c, err
-	case err != nil:
-		return c, errReported
-	case flags.NArg() > 0:
-		return c, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case scenarios[c.scenario] == nil:
-		return c, fmt.Errorf("-scenario %q is not %s", c.scenario, report.Names(scenarios))
-	case shapes[c.shape] == nil:
-		return c, fmt.Errorf("-shape %q is not %s", c.shape, report.Names(shapes))
 	}
 
 	flags.Visit(func(f *flag.Flag) {
@@ -56,10 +43,21 @@ func parse(args []string, stderr io.Writer) (config, error) {
 			c.ways = append(c.ways, name)
 		}
 	}
-	if len(c.ways) == 0 {
+	switch {
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case scenarios[c.scenario] == nil:
+		err = fmt.Errorf("-scenario %q is not %s", c.scenario, report.Names(scenarios))
+	case shapes[c.shape] == nil:
+		err = fmt.Errorf("-shape %q is not %s", c.shape, report.Names(shapes))
+	case len(c.ways) == 0:
 		err = fmt.Errorf("-only %q is in no name of a way", only)
 	}
-	return c, errors.Join(err, c.check())
+	err = errors.Join(err, c.check())
+	if err != nil {
+		fmt.Fprintln(stderr, "herd:", err)
+	}
+	return c, err
 }
 
 // check reports what is wrong with numbers. The limit is so high that a simulation may take long, and so low that sums

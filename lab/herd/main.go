@@ -59,10 +59,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
-	case errors.Is(err, errReported):
-		return 2
 	case err != nil:
-		fmt.Fprintln(stderr, "herd:", err)
 		return 2
 	}
 

@@ -1,16 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
 	"time"
 )
 
-const (
-	degraded = time.Minute      // how long half of the capacity lasts, unless it is said
-	refusal  = time.Millisecond // how long it takes to refuse an attempt
-)
+const refusal = time.Millisecond // how long it takes to refuse an attempt
 
 // trouble is what a service gets into.
 type trouble struct {
@@ -42,12 +40,24 @@ func (c *config) setTroubles(s string) error {
 // parseTrouble returns the trouble of a name, and perhaps a load after an @.
 func parseTrouble(s string) (t trouble, err error) {
 	name, load, loaded := strings.Cut(s, "@")
+	kind, value, _ := strings.Cut(name, ":")
+	t = trouble{name: strings.Replace(s, "@", ", ", 1), left: 1}
 	switch {
 	case name == "none":
-	case name == "half":
-		t = trouble{duration: degraded, left: 0.5}
+	case kind == "fail":
+		t.failing, err = percentage(value)
+	case kind == "refuse":
+		t.refusing, err = percentage(value)
+		if err != nil {
+			t.refusing = 1
+			t.duration, err = period(value)
+		}
+	case kind == "half":
+		t.left = 0.5
+		t.duration, err = period(cmp.Or(value, "1m"))
 	default:
-		t, err = parseKind(name)
+		t.left = 0
+		t.duration, err = period(name)
 	}
 
 	if loaded && err == nil {
@@ -55,30 +65,6 @@ func parseTrouble(s string) (t trouble, err error) {
 		if err != nil || !(t.at >= 0.01 && t.at <= 1) {
 			err = errors.New("the load after @ is not a number from 0.01 to 1")
 		}
-	}
-	t.name = strings.Replace(s, "@", ", ", 1)
-	return t, err
-}
-
-// parseKind returns the trouble of a name that has a share or a time.
-func parseKind(name string) (t trouble, err error) {
-	kind, value, _ := strings.Cut(name, ":")
-	t.left = 1
-	switch kind {
-	case "fail":
-		t.failing, err = percentage(value)
-	case "refuse":
-		t.refusing, err = percentage(value)
-		if err != nil {
-			t.refusing = 1
-			t.duration, err = period(value)
-		}
-	case "half":
-		t.left = 0.5
-		t.duration, err = period(value)
-	default:
-		t.left = 0
-		t.duration, err = period(name)
 	}
 	return t, err
 }

@@ -80,12 +80,11 @@ type count struct {
 // lost returns the share of the operations that did not succeed, in per cent.
 func (c count) lost() float64 { return 100 * (1 - float64(c.done)/float64(c.begun)) }
 
-// child is a process that the command has started. It ends when its input does.
+// child is the process of a server. It ends when its input does.
 type child struct {
 	*exec.Cmd
 	in      io.WriteCloser
-	out     io.Reader
-	address string // that a server listens on
+	address string // that it listens on
 }
 
 // stop returns once the child is stopped: if this process ended before, the system would not hang up on it, and it
@@ -113,34 +112,24 @@ func (c *child) tell(kind string) error {
 	return err
 }
 
-// start starts a process, which is killed when ctx ends, be it stopped or not. If this process ends first, the system
-// hangs up on a child that is stopped: it is in a group of its own, so that the keyboard's signals do not reach it.
-func start(ctx context.Context, stderr io.Writer, args ...string) (*child, error) {
-	command := exec.CommandContext(ctx, args[0], args[1:]...)
-	command.Stderr = stderr
-	command.WaitDelay = 10 * time.Second
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	in, err := command.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	return &child{Cmd: command, in: in, out: out}, command.Start()
-}
-
-// startServer starts the server of a cell, and returns it once it listens.
+// startServer starts the server of a cell, and returns it once it listens. It is killed when ctx ends, be it stopped or
+// not. If this process ends first, the system hangs up on a child that is stopped: it is in a group of its own, so that
+// the keyboard's signals do not reach it.
 func startServer(ctx context.Context, c cell, stderr io.Writer) (*child, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	server, err := start(ctx, stderr, program, serve, c.server)
-	if err != nil {
+	command := exec.CommandContext(ctx, program, serve, c.server)
+	command.Stderr = stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err1 := command.StdinPipe()
+	out, err2 := command.StdoutPipe()
+	if err := errors.Join(err1, err2, command.Start()); err != nil {
 		return nil, err
 	}
-	_, err = fmt.Fscanln(server.out, &server.address)
+
+	server := &child{Cmd: command, in: in}
+	_, err = fmt.Fscanln(out, &server.address)
 	return server, err
 }

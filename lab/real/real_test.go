@@ -35,8 +35,7 @@ func TestMain(m *testing.M) {
 type process struct {
 	*exec.Cmd
 	stdout bytes.Buffer
-	stderr *os.File
-	lines  *bufio.Reader // of stderr
+	stderr *bufio.Reader
 }
 
 // begin runs the program with flags.
@@ -44,16 +43,13 @@ func begin(t *testing.T, flags ...string) *process {
 	t.Helper()
 	program, err := os.Executable()
 	require.NoError(t, err)
-	read, write, err := os.Pipe()
+	p := &process{Cmd: exec.Command(program, append([]string{"command"}, flags...)...)}
+	p.Stdout = &p.stdout
+	stderr, err := p.StderrPipe()
 	require.NoError(t, err)
-	t.Cleanup(func() { read.Close() })
-
-	command := exec.Command(program, append([]string{"command"}, flags...)...)
-	p := &process{Cmd: command, stderr: read, lines: bufio.NewReader(read)}
-	p.Stdout, p.Stderr = &p.stdout, write
+	require.NoError(t, stderr.(*os.File).SetReadDeadline(time.Now().Add(time.Minute)))
+	p.stderr = bufio.NewReader(stderr)
 	require.NoError(t, p.Start())
-	require.NoError(t, write.Close())
-	require.NoError(t, read.SetReadDeadline(time.Now().Add(time.Minute)))
 	return p
 }
 
@@ -61,7 +57,7 @@ func begin(t *testing.T, flags ...string) *process {
 // them.
 func (p *process) requireGone(t *testing.T) string {
 	t.Helper()
-	rest, err := io.ReadAll(p.lines)
+	rest, err := io.ReadAll(p.stderr)
 	require.NoError(t, err, "a process is left")
 	return string(rest)
 }
@@ -71,7 +67,7 @@ func (p *process) requireStop(t *testing.T) {
 	t.Helper()
 	for line := ""; !strings.Contains(line, "the server is stopped"); {
 		var err error
-		line, err = p.lines.ReadString('\n')
+		line, err = p.stderr.ReadString('\n')
 		require.NoError(t, err, line)
 	}
 }
@@ -106,7 +102,7 @@ func TestEnd(t *testing.T) {
 func TestServer(t *testing.T) {
 	for trouble, takes := range map[string]time.Duration{none: 350 * time.Millisecond, half: 600 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &server{do: openPlaces()}
+			s := newServer("context")
 			s.trouble.Store(trouble)
 			start := time.Now()
 			require.Equal(t, 200, request(t.Context(), s), trouble)
@@ -118,7 +114,7 @@ func TestServer(t *testing.T) {
 // TestServerFail counts the requests that fail at random.
 func TestServerFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{do: openPlaces()}
+		s := newServer("context")
 		s.trouble.Store(fail)
 		failed := 0
 		for range 1000 {
@@ -134,7 +130,7 @@ func TestServerFail(t *testing.T) {
 // immediately.
 func TestServerContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{do: openPlaces()}
+		s := newServer("context")
 		for range 100 {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()

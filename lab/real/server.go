@@ -24,68 +24,23 @@ const (
 // row is a kind of server.
 type row struct {
 	title string
-	open  func() worker
+	heeds bool // it gives the work of clients up that have left
 }
-
-// worker does the work of one request. It asks how long that takes when it begins with it.
-type worker func(ctx context.Context, takes func() time.Duration) error
 
 var rows = map[string]row{
-	"fifo":    {"a queue that ignores cancellation", openQueue},
-	"context": {"a queue that heeds `r.Context()`", openPlaces},
+	"fifo":    {"a queue that ignores cancellation", false},
+	"context": {"a queue that heeds `r.Context()`", true},
 }
 
-// openQueue returns workers that take requests from one queue in order, whether or not their clients still wait.
-func openQueue() worker {
-	type request struct {
-		takes func() time.Duration
-		done  chan struct{}
-	}
-	queue := make(chan request, 1_000_000)
-	for range workers {
-		go func() {
-			for r := range queue {
-				time.Sleep(r.takes())
-				close(r.done)
-			}
-		}()
-	}
-	return func(_ context.Context, takes func() time.Duration) error {
-		r := request{takes, make(chan struct{})}
-		queue <- r
-		<-r.done
-		return nil
-	}
-}
-
-// openPlaces returns workers of which the oldest request that still waits gets the next.
-func openPlaces() worker {
-	places := make(chan struct{}, workers)
-	return func(ctx context.Context, takes func() time.Duration) error {
-		select {
-		case places <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		defer func() { <-places }()
-		return pause(ctx, takes())
-	}
-}
-
-// pause returns after d, or when ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// server is a server with its trouble.
+// server is a server with its trouble. The oldest request that waits gets the next place.
 type server struct {
-	do      worker
+	row
+	places  chan struct{}
 	trouble atomic.Value // string
+}
+
+func newServer(name string) *server {
+	return &server{row: rows[name], places: make(chan struct{}, workers)}
 }
 
 func (s *server) has(kind string) bool { return s.trouble.Load() == kind }
@@ -104,12 +59,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	err := s.do(r.Context(), func() time.Duration {
-		if s.has(half) {
-			return 2 * work
-		}
-		return work
-	})
+	err := s.work(r.Context(), work)
 	if err == nil {
 		err = pause(r.Context(), besides)
 	}
@@ -118,6 +68,34 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	case s.has(fail) && rand.Float64() < failing:
 		http.Error(w, "failed", http.StatusInternalServerError)
+	}
+}
+
+// work does the work of one request.
+func (s *server) work(ctx context.Context, work time.Duration) error {
+	if !s.heeds {
+		ctx = context.WithoutCancel(ctx)
+	}
+	select {
+	case s.places <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.places }()
+
+	if s.has(half) {
+		work *= 2
+	}
+	return pause(ctx, work)
+}
+
+// pause returns after d, or when ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -132,7 +110,7 @@ func runServer(name string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "real:", err)
 		return 1
 	}
-	s := &server{do: rows[name].open()}
+	s := newServer(name)
 	go http.Serve(listener, s)
 
 	fmt.Fprintln(stdout, listener.Addr())

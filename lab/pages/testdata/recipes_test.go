@@ -415,21 +415,22 @@ func TestToken(t *testing.T) {
 // asks for waits, and if the last part breaks at its very end. What makes no progress is given up after ten minutes;
 // a file that is gone, or cannot be written, immediately, and what was there before stays.
 func TestDownload(t *testing.T) {
-	content := strings.Repeat("content.", 20<<10/8)
+	content, old := strings.Repeat("content.", 20<<10/8), strings.Repeat("old", 1<<20)
 	for name, test := range map[string]struct {
 		etag     string
-		requests int
+		requests int // if it does not take all of ten minutes
 		wait     time.Duration
+		err      string
 	}{
-		"ranges":     {`"a"`, 5, 0},
-		"changes":    {`"a"`, 8, 0},
-		"at the end": {`"a"`, 6, 0},
-		"busy":       {`"a"`, 9, 5 * time.Minute},
-		"too busy":   {`"a"`, 3, 20 * time.Minute},
-		"no ranges":  {"", 0, 0},
-		"weak":       {`W/"a"`, 0, 0},
-		"gone":       {`"a"`, 1, 0},
-		"disk":       {`"a"`, 1, 0},
+		"ranges":     {etag: `"a"`, requests: 5},
+		"changes":    {etag: `"a"`, requests: 8},
+		"at the end": {etag: `"a"`, requests: 6},
+		"busy":       {etag: `"a"`, requests: 9, wait: 5 * time.Minute},
+		"too busy":   {etag: `"a"`, requests: 2, wait: 20 * time.Minute, err: "503"},
+		"no ranges":  {err: "unexpected EOF"},
+		"weak":       {etag: `W/"a"`, err: "unexpected EOF"},
+		"gone":       {requests: 1, err: "404"},
+		"disk":       {requests: 1, err: "write"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			requests, served := 0, content
@@ -451,41 +452,35 @@ func TestDownload(t *testing.T) {
 				resp.Body = breaking(resp.Body, name == "at the end")
 				return resp, nil
 			})
-			old := strings.Repeat("old", 1<<20)
 			path := filepath.Join(t.TempDir(), "file")
 			require.NoError(t, os.WriteFile(path, []byte(old), 0o666))
-			file, err := os.OpenFile(path, os.O_WRONLY, 0)
-			if name == "disk" { // it refuses, as a full one does
-				file, err = os.Open(path)
+			flag := os.O_WRONLY
+			if name == "disk" {
+				flag = os.O_RDONLY // it refuses, as a full one does
 			}
+			file, err := os.OpenFile(path, flag, 0)
 			require.NoError(t, err)
 			defer file.Close()
 
 			start := time.Now()
 			err = (&download{file: file, url: "http://localhost"}).get(t.Context())
+			got, errRead := os.ReadFile(path)
+			require.NoError(t, errRead)
 			switch {
-			case name == "gone" || name == "disk":
-				require.Error(t, err, name)
-				require.Equal(t, 1, requests, name)
-				got, err := os.ReadFile(path)
-				require.NoError(t, err)
-				require.True(t, string(got) == old, name)
-				return
+			case test.err == "":
+				require.NoError(t, err, name)
+				require.True(t, string(got) == served, name)
+				require.GreaterOrEqual(t, time.Since(start), test.wait, name)
 			case test.requests == 0:
 				require.ErrorIs(t, err, io.ErrUnexpectedEOF, name)
 				require.InDelta(t, 9*time.Minute, time.Since(start), float64(2*time.Minute), name)
 				return
-			case name == "too busy":
-				require.ErrorContains(t, err, "503", name)
-				require.Less(t, time.Since(start), time.Minute)
-				return
+			default:
+				require.ErrorContains(t, err, test.err, name)
+				require.Less(t, time.Since(start), time.Minute, name)
 			}
-			require.NoError(t, err, name)
 			require.Equal(t, test.requests, requests, name)
-			require.GreaterOrEqual(t, time.Since(start), test.wait, name)
-			got, err := os.ReadFile(file.Name())
-			require.NoError(t, err)
-			require.True(t, string(got) == served, name)
+			require.Equal(t, test.requests == 1, string(got) == old, name)
 		})
 	}
 }
