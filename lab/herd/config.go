@@ -20,14 +20,14 @@ type config struct {
 	troubles        []trouble
 	ways            []string
 	seeds           int
+	only            string // texts in the names of the ways that are wanted
 	size            int    // of batches and bursts, and the number of devices
 	svg             string // the file for a chart, if there is to be one
 }
 
 // parse reads the flags, and says to stderr what is wrong with them.
 func parse(args []string, stderr io.Writer) (c config, err error) {
-	var only string
-	flags := c.flags(&only)
+	flags := c.flags()
 	flags.SetOutput(stderr)
 	if err := flags.Parse(args); err != nil {
 		return c, err
@@ -39,7 +39,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 		}
 	})
 	for _, name := range shapes[c.shape] {
-		if slices.ContainsFunc(strings.Split(only, ","), func(text string) bool { return strings.Contains(name, text) }) {
+		if slices.ContainsFunc(strings.Split(c.only, ","), func(text string) bool { return strings.Contains(name, text) }) {
 			c.ways = append(c.ways, name)
 		}
 	}
@@ -51,7 +51,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	case shapes[c.shape] == nil:
 		err = fmt.Errorf("-shape %q is not %s", c.shape, report.Names(shapes))
 	case len(c.ways) == 0:
-		err = fmt.Errorf("-only %q is in no name of a way", only)
+		err = fmt.Errorf("-only %q is in no name of a way", c.only)
 	}
 	err = errors.Join(err, c.check())
 	if err != nil {
@@ -82,8 +82,7 @@ func (c *config) check() error {
 	return nil
 }
 
-// flags returns the flags, of which one is the ways that are wanted.
-func (c *config) flags(only *string) *flag.FlagSet {
+func (c *config) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("herd", flag.ContinueOnError)
 	flags.StringVar(&c.scenario, "scenario", "programs",
 		"`which` to simulate ("+report.Names(scenarios)+"); programs has all flags, the others have -seeds")
@@ -104,7 +103,7 @@ func (c *config) flags(only *string) *flag.FlagSet {
 		"(default "+usualTroubles+")", c.setTroubles)
 
 	flags.StringVar(&c.shape, "shape", "handler", "how calls begin: `"+report.Names(shapes)+"`")
-	flags.StringVar(only, "only", "", "print only the ways with one of these `texts`, separated by commas, in their names")
+	flags.StringVar(&c.only, "only", "", "print only the ways with one of these `texts`, separated by commas, in their names")
 	flags.IntVar(&c.processes, "processes", 5, "`number` of processes")
 	flags.Float64Var(&c.skew, "skew", 1, "`factor` by which the busiest process has more calls than the idlest")
 	flags.DurationVar(&c.move, "move", 0, "after so `long` the calls of each process move to the next one, 0 for never")

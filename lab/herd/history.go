@@ -36,22 +36,14 @@ func (h *history) half() float64 {
 // longest returns the seconds that the slowest call took.
 func (h *history) longest() float64 { return h.slowest.Seconds() }
 
-// counts is a number of events for each second.
-type counts []int
-
-// add counts an event in a second.
-func (c *counts) add(second int) {
-	for len(*c) <= second {
-		*c = append(*c, 0)
-	}
-	(*c)[second]++
-}
+// counts has the number of events in each second.
+type counts map[int]int
 
 // sum returns the events of the seconds from first to before end.
 func (c counts) sum(first, end int) int {
 	total := 0
-	for i := first; i < min(end, len(c)); i++ {
-		total += c[i]
+	for second := first; second < end; second++ {
+		total += c[second]
 	}
 	return total
 }

@@ -4,29 +4,14 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 )
 
 var errFailed = errors.New("failed")
 
-// service is a service that gets into trouble. It works through its queue in order, whether or not the clients still
-// wait.
-type service struct {
-	plan
-	start    time.Time
-	mu       sync.Mutex
-	idle     []time.Duration // when each server is done with all that it has
-	requests counts          // that reach it, but for those of other programs
-}
-
-func newService(p plan, start time.Time) *service {
-	return &service{plan: p, start: start, idle: make([]time.Duration, p.servers)}
-}
-
 // serve sends a request of a call, and returns when its outcome is there or ctx has ended.
-func (s *service) serve(ctx context.Context, c *call) error {
-	took, err := s.outcome(c)
+func (w *world) serve(ctx context.Context, c *call) error {
+	took, err := w.outcome(c)
 	answer := time.NewTimer(took)
 	defer answer.Stop()
 
@@ -39,31 +24,31 @@ func (s *service) serve(ctx context.Context, c *call) error {
 }
 
 // outcome returns how a request that is sent now ends, and after which time.
-func (s *service) outcome(c *call) (took time.Duration, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Since(s.start)
+func (w *world) outcome(c *call) (took time.Duration, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.now()
 	if c.process != nil {
-		s.requests.add(int(now / time.Second))
+		w.requests[int(now/time.Second)]++
 	}
 
-	if s.refusing > 0 && s.refuses(now, c.random.Float64()) {
+	if w.refusing > 0 && w.refuses(now, c.random.Float64()) {
 		return refusal, errFailed
 	}
-	took = s.work(c, now)
-	if s.failing > 0 && now >= s.from && c.random.Float64() < s.failing {
+	took = w.work(c, now)
+	if w.failing > 0 && now >= w.from && c.random.Float64() < w.failing {
 		err = errFailed
 	}
 	return took, err
 }
 
 // work has a request done, and returns how long that takes, with what stands in the queue before it.
-func (s *service) work(c *call, now time.Duration) time.Duration {
-	work := seconds(float64(s.servers) / s.rate)
-	if !s.even {
+func (w *world) work(c *call, now time.Duration) time.Duration {
+	work := seconds(float64(w.servers) / w.rate)
+	if !w.even {
 		work = time.Duration(c.random.ExpFloat64() * float64(work))
 	}
-	next := slices.Index(s.idle, slices.Min(s.idle))
-	s.idle[next] = s.done(max(s.idle[next], now), work)
-	return s.idle[next] + s.answer - now
+	next := slices.Index(w.idle, slices.Min(w.idle))
+	w.idle[next] = w.done(max(w.idle[next], now), work)
+	return w.idle[next] + w.answer - now
 }

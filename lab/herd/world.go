@@ -61,20 +61,20 @@ func (p plan) traffic(n int) []float64 {
 	return shares
 }
 
-// world is a service, and the processes that call it in some way.
+// world is a service that gets into trouble, and the processes that call it in some way.
 type world struct {
 	plan
 	way
-	*service
 	history
 	start time.Time
 	early []float64 // the traffic of the processes that run first
 	late  []float64 // the traffic of all, from the trouble on
 	wait  sync.WaitGroup
 
-	mu    sync.Mutex // guards what follows, and history
-	fleet []*process // those that run first, then those that come with the trouble
-	kill  func()     // ends them
+	mu    sync.Mutex      // guards what follows, and history
+	idle  []time.Duration // when each server of the service is done with all that it has
+	fleet []*process      // those that run first, then those that come with the trouble
+	kill  func()          // ends them
 }
 
 // process is a process of a program.
@@ -90,13 +90,13 @@ func play(how way, p plan) *history {
 		w = newWorld(how, p)
 		w.run()
 	})
-	w.history.requests = w.service.requests
 	return &w.history
 }
 
 func newWorld(how way, p plan) *world {
 	w := &world{plan: p, way: how, start: time.Now()}
-	w.service = newService(p, w.start)
+	w.requests = counts{}
+	w.idle = make([]time.Duration, p.servers)
 	w.early = p.traffic(p.processes)
 	w.late = p.traffic(p.processes * p.grow)
 	w.launch()

@@ -73,9 +73,9 @@ func TestServers(t *testing.T) {
 		p := simple(500 * time.Millisecond)
 		p.servers = servers
 		p.answer = 100 * time.Millisecond
-		s := newService(p, time.Now())
+		w := newWorld(way{}, p)
 		for _, took := range want {
-			require.Equal(t, took*time.Millisecond, s.work(&call{}, 0))
+			require.Equal(t, took*time.Millisecond, w.work(&call{}, 0))
 		}
 	}
 }
@@ -83,13 +83,13 @@ func TestServers(t *testing.T) {
 // A request whose client has left is worked on.
 func TestServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(simple(3*time.Second), time.Now())
+		w := newWorld(way{}, simple(3*time.Second))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.ErrorIs(t, s.serve(ctx, &call{}), context.DeadlineExceeded)
+		require.ErrorIs(t, w.serve(ctx, &call{}), context.DeadlineExceeded)
 
 		start := time.Now()
-		require.NoError(t, s.serve(t.Context(), &call{}))
+		require.NoError(t, w.serve(t.Context(), &call{}))
 		require.Equal(t, 5*time.Second, time.Since(start))
 	})
 }
