@@ -126,22 +126,24 @@ func TestServerFail(t *testing.T) {
 	})
 }
 
-// TestServerContext sends requests of clients that leave. A server that heeds their contexts does the next ones
-// immediately.
+// TestServerContext sends requests of clients that leave. A server that heeds their contexts does the next one
+// immediately, the other one after theirs.
 func TestServerContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer("context")
-		for range 100 {
+	for name, takes := range map[string]time.Duration{"context": 350 * time.Millisecond, "fifo": 3250 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(name)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			go request(ctx, s)
-		}
-		time.Sleep(100 * time.Millisecond)
-		synctest.Wait()
-		start := time.Now()
-		require.Equal(t, 200, request(t.Context(), s))
-		require.Equal(t, 350*time.Millisecond, time.Since(start))
-	})
+			for range 100 {
+				go request(ctx, s)
+			}
+			<-ctx.Done()
+			synctest.Wait()
+			start := time.Now()
+			require.Equal(t, 200, request(t.Context(), s))
+			require.Equal(t, takes, time.Since(start), name)
+		})
+	}
 }
 
 // request returns the status of a request whose work takes 250 ms, and its answer 100 ms besides.
