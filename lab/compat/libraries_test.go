@@ -22,7 +22,6 @@ type library struct {
 	permanent      func(error) error
 	emptyPermanent error
 	retry          func(func() (int, error), resettable, func(error, time.Duration), timer) (int, error)
-	retryNoData    func(func() error, resettable, func(error, time.Duration), timer) error
 	ticker         func(resettable, timer) (c <-chan time.Time, stop func())
 	alwaysNotify   bool // for what the rules learn from it
 }
@@ -47,9 +46,6 @@ var own = library{
 	retry: func(op func() (int, error), b resettable, notify func(error, time.Duration), t timer) (int, error) {
 		return backoff.RetryNotifyWithTimerAndData(op, b, notify, t)
 	},
-	retryNoData: func(op func() error, b resettable, notify func(error, time.Duration), t timer) error {
-		return backoff.RetryNotifyWithTimer(op, b, notify, t)
-	},
 	ticker: func(b resettable, t timer) (<-chan time.Time, func()) {
 		ticker := backoff.NewTickerWithTimer(b, t)
 		return ticker.C, ticker.Stop
@@ -65,12 +61,6 @@ var ownAttempts = func() library {
 			value, err = op()
 		}
 		return value, err
-	}
-	l.retryNoData = func(op func() error, b resettable, _ func(error, time.Duration), _ timer) (err error) {
-		for range backoff.Attempts(b, &err) {
-			err = op()
-		}
-		return err
 	}
 	return l
 }()
@@ -90,9 +80,6 @@ var v4 = library{
 	emptyPermanent: emptyMark{&cenkalti4.PermanentError{}},
 	retry: func(op func() (int, error), b resettable, notify func(error, time.Duration), t timer) (int, error) {
 		return cenkalti4.RetryNotifyWithTimerAndData(op, b, notify, t)
-	},
-	retryNoData: func(op func() error, b resettable, notify func(error, time.Duration), t timer) error {
-		return cenkalti4.RetryNotifyWithTimer(op, b, notify, t)
 	},
 	ticker: func(b resettable, t timer) (<-chan time.Time, func()) {
 		ticker := cenkalti4.NewTickerWithTimer(b, t)
@@ -177,15 +164,7 @@ func (l library) run(sc scenario, use func(rule)) (tr trace) {
 				panic(r)
 			}
 		}()
-		if sc.withData {
-			tr.value, tr.err = l.retry(op, b, onNotify, t)
-		} else {
-			tr.err = l.retryNoData(func() error {
-				_, err := op()
-				return err
-			}, b, onNotify, t)
-			tr.value = calls
-		}
+		tr.value, tr.err = l.retry(op, b, onNotify, t)
 	}()
 	tr.end, tr.ctx = time.Since(began), visible.Err()
 	if tr.ctx != nil {
@@ -197,13 +176,13 @@ func (l library) run(sc scenario, use func(rule)) (tr trace) {
 // decorate returns b with the scenario's decorators, and the context that a loop must wait on.
 func (l library) decorate(b resettable, sc scenario, cancels *[]context.CancelFunc, use func(rule)) (resettable, context.Context) {
 	visible := context.Background()
-	for _, d := range sc.decorators {
+	for i, d := range sc.decorators {
 		switch d.kind {
 		case decorateContext:
-			ctx, cancel := sc.contexts[d.context].start()
+			ctx, cancel := d.context.start()
 			*cancels = append(*cancels, cancel)
 			b = l.withContext(b, ctx)
-			if d.context == sc.visible() {
+			if i == sc.visible() {
 				visible = ctx
 			}
 		case decorateRetries:

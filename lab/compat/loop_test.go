@@ -1,7 +1,6 @@
 // Package compat compares this library with github.com/cenkalti/backoff v4, which it replaces: whole
 // loops, tickers and intervals, under settings drawn at random. The script run, beside these tests,
-// runs the tests of projects that depend on v4. TestPeers and TestGRPCMiddleware ask the clients what the
-// tests of other libraries ask.
+// runs the tests of projects that depend on v4.
 package compat_test
 
 import (
@@ -23,24 +22,24 @@ import (
 )
 
 // FuzzLoop runs whole loops with this library and with cenkalti/backoff v4, and compares their
-// calls, notifications, waits, values and errors, each with its time. Differences must be those that
-// docs/migrating.md lists. Each that a loop can show has a rule below; no other is let through.
+// calls, notifications, waits, values and errors, each with its time; and then tickers, with the ticks that a
+// receiver gets and the end of the channel. Differences must be those that docs/migrating.md lists. Each that a
+// loop can show has a rule below; no other is let through.
 func FuzzLoop(f *testing.F) {
 	for _, s := range scripts(300) {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, s []byte) { compareLoops(t, s) })
+	f.Fuzz(func(t *testing.T, s []byte) { compare(t, s) })
 }
 
 // Every rule is needed: scenarios that use it do come up.
 func TestLoopRules(t *testing.T) {
 	uses := map[rule]int{}
 	for _, s := range scripts(20_000) {
-		for _, rule := range compareLoops(t, s) {
+		for rule := range compare(t, s) {
 			uses[rule]++
 		}
 	}
-	t.Log(uses)
 	for _, rule := range rules {
 		require.Positive(t, uses[rule], rule)
 	}
@@ -74,11 +73,12 @@ const (
 	ruleChanged      rule = "fields changed before the first NextBackOff count without a Reset"
 	ruleNilPolicy    rule = "a nil policy is the default one"
 	ruleNoChannel    rule = "a Timer without a channel ends the loop"
+	ruleTickerDone   rule = "a ticker ends with its context"
 )
 
 var rules = []rule{
 	ruleContextError, ruleBefore, ruleRefusal, ruleDone, rulePermanent, ruleUnwrap, ruleNegative, ruleFields,
-	ruleChanged, ruleNilPolicy, ruleNoChannel,
+	ruleChanged, ruleNilPolicy, ruleNoChannel, ruleTickerDone,
 }
 
 // A trace is what happened in a run.
@@ -111,26 +111,25 @@ type event struct {
 	done bool          // the visible context was done
 }
 
-func compareLoops(t *testing.T, s []byte) []rule {
+// compare runs the scenario of a script, and returns the rules that it used.
+func compare(t *testing.T, s []byte) map[rule]bool {
 	rest := script(s)
 	sc := newScenario(&rest)
-	var used []rule
-	use := func(r rule) {
-		if !slices.Contains(used, r) {
-			used = append(used, r)
-		}
-	}
+	used := map[rule]bool{}
+	use := func(r rule) { used[r] = true }
 	synctest.Test(t, func(t *testing.T) {
-		sc.compare(t, s, own, use)
+		sc.compareLoops(t, s, own, use)
 		if sc.timer == noTimer {
-			sc.notify = false
-			sc.compare(t, s, ownAttempts, use)
+			unnotified := sc
+			unnotified.notify = false
+			unnotified.compareLoops(t, s, ownAttempts, use)
 		}
+		sc.compareTickers(t, s, use)
 	})
 	return used
 }
 
-func (sc scenario) compare(t *testing.T, s []byte, l library, use func(rule)) {
+func (sc scenario) compareLoops(t *testing.T, s []byte, l library, use func(rule)) {
 	theirs, ours := v4.run(sc, use), l.run(sc, use)
 	want := sc.expect(theirs, use)
 	problem := want.judge(ours, theirs, use)
@@ -298,8 +297,8 @@ func judgePermanent(ours, theirs trace, use func(rule)) string {
 
 // deadline returns when the visible context ends by its deadline.
 func (sc scenario) deadline() (time.Duration, bool) {
-	if i := sc.visible(); i >= 0 && sc.contexts[i].kind == deadline {
-		return sc.contexts[i].after, true
+	if i := sc.visible(); i >= 0 && sc.decorators[i].context.kind == deadline {
+		return sc.decorators[i].context.after, true
 	}
 	return 0, false
 }

@@ -33,18 +33,16 @@ func (s *script) wait() time.Duration {
 	return pick(s, 0, time.Millisecond, 2*time.Millisecond, 7*time.Millisecond, 50*time.Millisecond, time.Second, time.Hour)
 }
 
-// A scenario is one run of a loop: its policy, its contexts, what its operation does, and how it is
+// A scenario is one run of a loop: its policy, its decorators, what its operation does, and how it is
 // called. It says the same to both libraries.
 type scenario struct {
 	policy     policySpec
 	decorators []decorator // the innermost first
-	contexts   []contextSpec
-	attempts   []attempt // what the calls do; the one after the last succeeds
+	attempts   []attempt   // what the calls do; the one after the last succeeds
 	timer      timerKind
 	timerEnds  int  // a muted timer has no channel from this Start on, counted from 1
 	notify     bool // whether the caller asks for notifications
 	canceler   int  // the notification that cancels the contexts; 0 for none
-	withData   bool // by the functions that return a value
 }
 
 type timerKind int
@@ -84,7 +82,6 @@ func newScenario(s *script) scenario {
 		timer:     pick(s, noTimer, noTimer, noTimer, realTimer, immediateTimer, mutedTimer),
 		timerEnds: 1 + s.below(4),
 		notify:    s.chance(2),
-		withData:  s.chance(2),
 	}
 	if sc.policy.kind == nilPolicy {
 		sc.timer = immediateTimer // the default policy's waits are random
@@ -98,12 +95,11 @@ func newScenario(s *script) scenario {
 		case decorateRetries:
 			d.retries = uint64(s.below(8))
 		case decorateContext:
-			d.context = len(sc.contexts)
-			sc.contexts = append(sc.contexts, contextSpec{
+			d.context = contextSpec{
 				kind:  pick(s, deadline, canceledLater, deadline, never, canceledBefore),
 				after: s.wait() + time.Duration(s.below(64))*time.Millisecond + 333_337, // no wait ends then
 				cause: s.chance(2),
-			})
+			}
 		}
 		sc.policy.hidden = sc.policy.hidden || d.kind == decorateOpaque
 		sc.decorators = append(sc.decorators, d)
@@ -206,17 +202,17 @@ const (
 
 type decorator struct {
 	kind    decoratorKind
-	context int // its index
+	context contextSpec
 	retries uint64
 }
 
-// visible returns the index of the context that a loop waits on: the outermost that no decorator
-// hides. It is -1 if there is none.
+// visible returns the index of the decorator with the context that a loop waits on: the outermost that no
+// decorator hides. It is -1 if there is none.
 func (sc scenario) visible() int {
 	for i := len(sc.decorators) - 1; i >= 0; i-- {
-		switch d := sc.decorators[i]; d.kind {
+		switch sc.decorators[i].kind {
 		case decorateContext:
-			return d.context
+			return i
 		case decorateOpaque:
 			return -1
 		}

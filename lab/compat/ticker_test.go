@@ -6,33 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
-
-// FuzzTicker is FuzzLoop for tickers: it compares the ticks that a receiver gets and the end of the
-// channel, each with its time.
-func FuzzTicker(f *testing.F) {
-	for _, s := range scripts(300) {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s []byte) { compareTickers(t, s) })
-}
-
-func TestTickerRules(t *testing.T) {
-	uses := map[rule]int{}
-	for _, s := range scripts(20_000) {
-		for _, rule := range compareTickers(t, s) {
-			uses[rule]++
-		}
-	}
-	t.Log(uses)
-	for _, rule := range []rule{ruleTickerDone, ruleUnwrap, ruleNegative, ruleFields} {
-		require.Positive(t, uses[rule], rule)
-	}
-}
-
-const ruleTickerDone rule = "a ticker ends with its context"
 
 type tick struct {
 	at    time.Duration // when it was received
@@ -45,31 +19,20 @@ type tickerTrace struct {
 	end   time.Duration // when the receiver found the channel closed
 }
 
-func compareTickers(t *testing.T, s []byte) []rule {
-	rest := script(s)
-	sc := newScenario(&rest)
+func (sc scenario) compareTickers(t *testing.T, s []byte, use func(rule)) {
 	sc.policy.ends, sc.policy.changed = 0, 0 // they would be beside the ticker's goroutine
-	var used []rule
-	use := func(r rule) {
-		if !slices.Contains(used, r) {
-			used = append(used, r)
+	theirs, ours := v4.tick(sc, use), own.tick(sc, use)
+	want := theirs
+	for i, tick := range theirs.ticks {
+		if i > 0 && tick.done {
+			use(ruleTickerDone)
+			want = tickerTrace{theirs.ticks[:i], tick.at}
+			break
 		}
 	}
-	synctest.Test(t, func(t *testing.T) {
-		theirs, ours := v4.tick(sc, use), own.tick(sc, use)
-		want := theirs
-		for i, tick := range theirs.ticks {
-			if i > 0 && tick.done {
-				use(ruleTickerDone)
-				want = tickerTrace{theirs.ticks[:i], tick.at}
-				break
-			}
-		}
-		if !slices.Equal(want.ticks, ours.ticks) || want.end != ours.end {
-			t.Fatalf("they differ:\nwant %+v\nscript %q\nscenario %+v\nthis library %+v\nv4 %+v", want, s, sc, ours, theirs)
-		}
-	})
-	return used
+	if !slices.Equal(want.ticks, ours.ticks) || want.end != ours.end {
+		t.Fatalf("tickers differ:\nwant %+v\nscript %q\nscenario %+v\nthis library %+v\nv4 %+v", want, s, sc, ours, theirs)
+	}
 }
 
 // tick receives a tick for each attempt of the scenario, and then stops the ticker. The ticker comes
