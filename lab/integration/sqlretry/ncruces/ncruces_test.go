@@ -3,24 +3,13 @@
 package ncruces_test
 
 import (
-	"errors"
 	"testing"
 
-	"github.com/ncruces/go-sqlite3"
-	"github.com/ncruces/go-sqlite3/driver"
+	_ "github.com/ncruces/go-sqlite3/driver"
 
 	"example.com/backoff/lab/integration/sqlretry/cases"
 )
 
 func TestSQLite(t *testing.T) {
-	cases.SQLite{
-		Name:    "ncruces/go-sqlite3",
-		Driver:  &driver.SQLite{},
-		Options: "_pragma=busy_timeout(0)&_pragma=synchronous(off)&_pragma=foreign_keys(on)",
-		Code: func(err error) int {
-			var code sqlite3.ExtendedErrorCode
-			errors.As(err, &code)
-			return int(code)
-		},
-	}.Test(t)
+	cases.SQLite(t, "sqlite3", "_pragma=busy_timeout(0)&_pragma=synchronous(off)&_pragma=foreign_keys(on)")
 }
