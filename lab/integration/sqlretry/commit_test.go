@@ -33,7 +33,7 @@ func (s server) swallows(t *testing.T) {
 }
 
 func (s server) swallow(t *testing.T, step, word string, deliver bool) {
-	const timeout, deadline = 300 * time.Millisecond, 900 * time.Millisecond
+	const timeout, deadline, late = 300 * time.Millisecond, 900 * time.Millisecond, 3 * time.Second
 	admin := s.open(t)
 	cases.Execute(t, admin, "DROP TABLE IF EXISTS t", "CREATE TABLE t (n INT)", "INSERT INTO t VALUES (0)")
 	before, err := s.connections(t.Context(), admin)
@@ -43,9 +43,7 @@ func (s server) swallow(t *testing.T, step, word string, deliver bool) {
 	require.NoError(t, db.Ping())
 
 	p.at(word, swallow)
-	if step == "statement" && s.driver == "postgres" { // whose statements may not heed their context
-		time.AfterFunc(2*time.Second, func() { p.release(deliver) })
-	}
+	time.AfterFunc(late, func() { p.release(deliver) })
 	slots := backoff.NewSlots(1)
 	o := sqlretry.Options{AttemptTimeout: timeout, MaxRetries: -1, Slots: slots}
 	begun := time.Now()
@@ -66,6 +64,9 @@ func (s server) swallow(t *testing.T, step, word string, deliver bool) {
 	require.GreaterOrEqual(t, returned, timeout)
 	if step == "COMMIT" {
 		require.GreaterOrEqual(t, returned, deadline)
+	}
+	if step != "statement" || s.driver != "postgres" { // whose statements may not heed their context
+		require.Less(t, returned, late)
 	}
 	require.Zero(t, slots.InUse())
 
