@@ -38,8 +38,9 @@ func (s server) swallow(t *testing.T, step, word string, deliver bool) {
 	cases.Execute(t, admin, "DROP TABLE IF EXISTS t", "CREATE TABLE t (n INT)", "INSERT INTO t VALUES (0)")
 	before, err := s.connections(t.Context(), admin)
 	require.NoError(t, err)
-	goroutines := runtime.NumGoroutine() + 1 // the proxy's own
-	p, db := s.via(t)
+	p := newProxy(t, s.socket)
+	goroutines := runtime.NumGoroutine()
+	db := s.via(t, p)
 	require.NoError(t, db.Ping())
 
 	p.at(word, swallow)
@@ -99,7 +100,8 @@ func (s server) slowCommit(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	admin := s.open(t)
 	cases.Execute(t, admin, "DROP TABLE IF EXISTS t", "CREATE TABLE t (n INT)")
-	p, db := s.via(t)
+	p := newProxy(t, s.socket)
+	db := s.via(t, p)
 
 	p.at("commit", hold)
 	time.AfterFunc(3*timeout, func() { p.release(true) })
@@ -119,7 +121,8 @@ func (s server) orders(t *testing.T) {
 		t.Run(second, func(t *testing.T) {
 			admin := s.open(t)
 			cases.Execute(t, admin, "DROP TABLE IF EXISTS orders", "CREATE TABLE orders (id VARCHAR(40) PRIMARY KEY)")
-			p, db := s.via(t)
+			p := newProxy(t, s.socket)
+	db := s.via(t, p)
 			place := func(ctx context.Context, id string) error {
 				return sqlretry.Do(ctx, db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
 					return cases.Run(ctx, tx, "INSERT INTO orders VALUES ('"+id+"')")

@@ -236,7 +236,8 @@ func (s server) commitRefusals(t *testing.T) {
 // connectionsLost ends connections at several points. Once its COMMIT has begun, a transaction is not repeated.
 func (s server) connectionsLost(t *testing.T) {
 	db, admin := s.open(t), s.open(t)
-	p, proxied := s.via(t)
+	p := newProxy(t, s.socket)
+	proxied := s.via(t, p)
 	first := func() int { return cases.Number(t, admin, "SELECT n FROM pair WHERE id = 1") }
 
 	cases.Case{

@@ -99,9 +99,8 @@ func (s server) test(t *testing.T) {
 func (s server) open(t *testing.T) *sql.DB { return cases.Open(t, s.driver, s.dsn) }
 
 // via returns a pool of connections through a proxy.
-func (s server) via(t *testing.T) (*proxy, *sql.DB) {
-	p := newProxy(t, s.socket)
-	return p, cases.Open(t, s.driver, fmt.Sprintf(s.proxied, p.listener.Addr()))
+func (s server) via(t *testing.T, p *proxy) *sql.DB {
+	return cases.Open(t, s.driver, fmt.Sprintf(s.proxied, p.listener.Addr()))
 }
 
 // startPostgres starts a PostgreSQL server, and returns the folder of its socket. It skips the test if there is none.
