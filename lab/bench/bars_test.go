@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"cmp"
 	"flag"
 	"math"
 	"math/rand/v2"
@@ -94,10 +95,7 @@ func testTimes(t *testing.T) {
 	}
 
 	for _, c := range contests {
-		for _, b := range bars() {
-			if !c.has(b) {
-				continue
-			}
+		for _, b := range c.bars {
 			factor, other := c.factor(b)
 			verdict := t.Logf
 			if factor > b.factor {
@@ -110,17 +108,22 @@ func testTimes(t *testing.T) {
 	t.Logf("%d rounds, %v", rounds, time.Since(start).Round(time.Second))
 }
 
-// contestsOf returns the contests of bars, each with the peers that a bar compares.
+// contestsOf returns the contests of bars, each with the peers that its bars compare.
 func contestsOf(t *testing.T, bars []bar) (contests []*contest) {
 	for _, task := range tasks(t.Context()) {
 		for _, collected := range []bool{false, true} {
 			c := newContest(t, task, collected)
+			for _, b := range bars {
+				if b.task == task.name && b.collected == collected {
+					c.bars = append(c.bars, b)
+				}
+			}
 			c.runners = slices.DeleteFunc(c.runners, func(r *runner) bool {
-				return !slices.ContainsFunc(bars, func(b bar) bool {
-					return c.has(b) && (b.peer == r.peer || slices.Contains(b.others, r.peer))
+				return !slices.ContainsFunc(c.bars, func(b bar) bool {
+					return b.peer == r.peer || slices.Contains(b.others, r.peer)
 				})
 			})
-			if len(c.runners) > 0 {
+			if len(c.bars) > 0 {
 				contests = append(contests, c)
 			}
 		}
@@ -128,29 +131,16 @@ func contestsOf(t *testing.T, bars []bar) (contests []*contest) {
 	return contests
 }
 
-func (c *contest) has(b bar) bool { return b.task == c.task && b.collected == c.collected }
-
 func (c *contest) met() bool {
-	for _, b := range bars() {
-		if !c.has(b) {
-			continue
-		}
+	return !slices.ContainsFunc(c.bars, func(b bar) bool {
 		factor, _ := c.factor(b)
-		if factor > b.factor {
-			return false
-		}
-	}
-	return true
+		return factor > b.factor
+	})
 }
 
 // factor returns how much of the time of the fastest of b's others b's peer takes, and its name.
 func (c *contest) factor(b bar) (float64, string) {
-	fastest := slices.MinFunc(b.others, func(x, y string) int {
-		if c.best(x) < c.best(y) {
-			return -1
-		}
-		return 1
-	})
+	fastest := slices.MinFunc(b.others, func(x, y string) int { return cmp.Compare(c.best(x), c.best(y)) })
 	return c.best(b.peer) / c.best(fastest), fastest
 }
 

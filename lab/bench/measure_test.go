@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"testing"
 	"time"
 )
@@ -22,6 +23,7 @@ type contest struct {
 	task      string
 	collected bool // the garbage collector's work is included
 	runners   []*runner
+	bars      []bar // of TestBars
 }
 
 type runner struct {
@@ -63,10 +65,18 @@ func (c *contest) round() {
 
 // best returns a peer's time in ns, or +Inf if it does not do the task.
 func (c *contest) best(peer string) float64 {
-	for _, r := range c.runners {
-		if r.peer == peer {
-			return r.best
-		}
+	r := c.runner(peer)
+	if r == nil {
+		return math.Inf(1)
 	}
-	return math.Inf(1)
+	return r.best
+}
+
+// runner returns a peer's runner, or nil if it does not do the task.
+func (c *contest) runner(peer string) *runner {
+	i := slices.IndexFunc(c.runners, func(r *runner) bool { return r.peer == peer })
+	if i < 0 {
+		return nil
+	}
+	return c.runners[i]
 }

@@ -3,11 +3,11 @@ package bench_test
 import (
 	"flag"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 )
@@ -65,35 +65,27 @@ const unmeasured = "–"
 
 // cell returns a peer's time, and its allocations if they are asked for.
 func (c *contest) cell(peer string, withAllocs bool) string {
-	for _, r := range c.runners {
-		if r.peer != peer {
-			continue
-		}
-		took := fmt.Sprintf("%.0f", r.best)
-		if r.best < 10 {
-			took = fmt.Sprintf("%.1f", r.best)
-		}
-		if withAllocs {
-			took += fmt.Sprintf(" (%.0f)", testing.AllocsPerRun(1000, func() { r.run(1) }))
-		}
-		return took
+	r := c.runner(peer)
+	if r == nil {
+		return unmeasured
 	}
-	return unmeasured
+	took := fmt.Sprintf("%.0f", r.best)
+	if r.best < 10 {
+		took = fmt.Sprintf("%.1f", r.best)
+	}
+	if withAllocs {
+		took += fmt.Sprintf(" (%.0f)", testing.AllocsPerRun(1000, func() { r.run(1) }))
+	}
+	return took
 }
 
 // waiting returns the bytes that a waiting call of a peer takes, the least of three measurements.
 func waiting(name string) string {
-	for _, p := range peers {
-		if p.name != name {
-			continue
-		}
-		least := math.Inf(1)
-		for range 3 {
-			least = min(least, weigh(*waiters, p))
-		}
-		return fmt.Sprintf("%.0f", least)
+	i := slices.IndexFunc(peers, func(p peer) bool { return p.name == name })
+	if i < 0 {
+		return unmeasured
 	}
-	return unmeasured
+	return fmt.Sprintf("%.0f", min(weigh(*waiters, peers[i]), weigh(*waiters, peers[i]), weigh(*waiters, peers[i])))
 }
 
 // processor returns the name that Linux has for the processor.

@@ -86,26 +86,25 @@ func tasks(ctx context.Context) []task {
 			{numbered, inParallel(func() retry { return serviceCall(ctx, backoff.NewSlots(atOnce)) })},
 		}},
 		{ready, entriesOf(func(p peer) retry { return p.ready(ctx, succeeds) })},
-		{readyConstant, entriesOf(func(p peer) retry { return p.constant(nil, 0, succeeds) })},
+		{readyConstant, append(entriesOf(func(p peer) retry { return p.constant(nil, 0, succeeds) }), leafEntries(succeeds)...)},
 		{tenFailures, entriesOf(func(p peer) retry { return p.constant(nil, 0, failing(10)) })},
 		{nextDefault, []entry{
 			{ours, asking(func() policy { return backoff.NewExponentialBackOff() })},
 			{cenkaltiV4, asking(func() policy { return cenkalti4.NewExponentialBackOff() })},
 		}},
 	}
-	for i := range all {
-		if all[i].name != readyConstant {
-			continue
-		}
-		for _, leaf := range leaves[1:] {
-			b := leaf.policy
-			all[i].entries = append(all[i].entries, entry{leaf.name, repeating(func() retry { return over(b, succeeds) })})
-		}
-	}
 	for _, jitter := range jitters {
 		all = append(all, nextTask(jitter))
 	}
 	return all
+}
+
+// leafEntries are the leaves but for the first, which is in peers.
+func leafEntries(op func() error) (entries []entry) {
+	for _, leaf := range leaves[1:] {
+		entries = append(entries, entry{leaf.name, repeating(func() retry { return over(leaf.policy, op) })})
+	}
+	return entries
 }
 
 // nextTask is NextBackOff without a limit of time, with a strategy of jitter here and with their own elsewhere.
@@ -145,19 +144,12 @@ func repeating(build func() retry) func(testing.TB) func(n int) {
 // inParallel does what build returns n times, on all cores.
 func inParallel(build func() retry) func(testing.TB) func(n int) {
 	return func(tb testing.TB) func(n int) {
-		retry := build()
+		run := repeating(build)(tb)
 		return func(n int) {
 			var workers sync.WaitGroup
 			cores := runtime.GOMAXPROCS(0)
 			for i := range cores {
-				workers.Go(func() {
-					for range (n + i) / cores {
-						if err := retry(); err != nil {
-							tb.Error(err)
-							return
-						}
-					}
-				})
+				workers.Go(func() { run((n + i) / cores) })
 			}
 			workers.Wait()
 		}
