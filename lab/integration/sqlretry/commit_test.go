@@ -122,7 +122,7 @@ func (s server) orders(t *testing.T) {
 			admin := s.open(t)
 			cases.Execute(t, admin, "DROP TABLE IF EXISTS orders", "CREATE TABLE orders (id VARCHAR(40) PRIMARY KEY)")
 			p := newProxy(t, s.socket)
-	db := s.via(t, p)
+			db := s.via(t, p)
 			place := func(ctx context.Context, id string) error {
 				return sqlretry.Do(ctx, db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
 					return cases.Run(ctx, tx, "INSERT INTO orders VALUES ('"+id+"')")

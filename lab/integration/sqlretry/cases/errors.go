@@ -18,6 +18,7 @@ import (
 // An Outcome is what comes of a transaction.
 type Outcome int
 
+// Outcomes of a [Case].
 const (
 	Repeated  Outcome = iota // until it is done
 	Returned                 // immediately
