@@ -391,5 +391,6 @@ func (s server) crash(t *testing.T) {
 			}
 			return errors.Join(err, cases.Run(ctx, tx, cases.Set(2, 20)))
 		},
+		Outcome: cases.Persistent,
 	}.Run(t, s.open(t))
 }
