@@ -161,7 +161,8 @@ func noSlot(ctx context.Context) error {
 	return newContextError(err, context.Cause(ctx), ErrNoSlot, nil)
 }
 
-// leave takes a call out of the line. If its turn has come meanwhile, the slot goes to the next call.
+// leave takes a call out of the line. If its turn has come meanwhile, the slot goes to the next call. If it was the last in
+// the line, a limit may end with the call.
 func (s *Slots) leave(place *list.Element) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +171,6 @@ func (s *Slots) leave(place *list.Element) {
 		s.release()
 	default:
 		s.waiting.Remove(place)
-		s.admit()
 	}
 }
 
