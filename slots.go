@@ -215,7 +215,7 @@ func (s *Slots) admit() {
 func (s *Slots) keep(o outcome, most time.Duration, long bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.attempted(o, most, s.waiting.Len() > 0)
+	s.watch.attempted(o, most)
 	s.admit()
 	if long || s.inUse > s.limit() {
 		s.release()
@@ -228,7 +228,7 @@ func (s *Slots) keep(o outcome, most time.Duration, long bool) bool {
 func (s *Slots) end(hasSlot bool, o outcome, most time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.attempted(o, most, s.waiting.Len() > 0)
+	s.watch.attempted(o, most)
 	if hasSlot {
 		s.inUse--
 	}

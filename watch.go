@@ -165,8 +165,8 @@ func (w *watch) forget(now time.Duration) {
 	*w = watch{calls: w.calls, began: now, updated: now, served: now}
 }
 
-// attempted notes how an attempt ended, which might have taken most, and whether calls wait in line.
-func (w *watch) attempted(o outcome, most time.Duration, someWait bool) {
+// attempted notes how an attempt ended, which might have taken most.
+func (w *watch) attempted(o outcome, most time.Duration) {
 	if o == uncounted {
 		return
 	}
@@ -195,7 +195,7 @@ func (w *watch) attempted(o outcome, most time.Duration, someWait bool) {
 			w.limited = true
 			w.known = w.knowsEnough()
 		}
-	case w.limited && someWait && w.updated-w.trouble > w.calmTime():
+	case w.limited && w.updated-w.trouble > w.calmTime(): // and calls wait, or the limit would have ended
 		w.grown += max(growth, 1/float64(w.slots())) // so much for each attempt
 	}
 }
