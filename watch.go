@@ -195,7 +195,7 @@ func (w *watch) attempted(o outcome, most time.Duration) {
 			w.limited = true
 			w.known = w.knowsEnough()
 		}
-	case w.limited && w.updated-w.trouble > w.calmTime(): // and calls wait, or the limit would have ended
+	case w.limited && w.updated-w.trouble > w.calmTime(): // if no call waits, admit ends it next
 		w.grown += max(growth, 1/float64(w.slots())) // so much for each attempt
 	}
 }
