@@ -755,25 +755,23 @@ func TestWatchMany(t *testing.T) {
 	})
 }
 
-// Without an AttemptTimeout a call waits in line for a quarter of its time. If it waited longer, a line would serve those
-// who have no time left, and each attempt would be late.
+// A call waits in line as long as an attempt still has all its time then. Without an AttemptTimeout it waits for a quarter
+// of its time: if it waited longer, a line would serve those who have no time left, and each attempt would be late.
 func TestWatchLine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := sizing()
-		atOnce(t, r, 20, hang)
-		require.Equal(t, 1, r.Slots.Limit())
+	for timeout, wait := range map[time.Duration]time.Duration{time.Second: 7 * time.Second, -1: 2 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			r := sizing()
+			atOnce(t, r, 20, hang)
+			require.Equal(t, 1, r.Slots.Limit())
+			calls := hold(t, r, 1, 10*time.Second, nil)
 
-		r.AttemptTimeout = -1
-		patient, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		var first sync.WaitGroup
-		first.Go(func() { require.Error(t, r.Do(patient, hang)) })
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
-		defer cancel()
-		begin := time.Now()
-		require.ErrorIs(t, r.Do(ctx, unexpected), backoff.ErrNoSlot)
-		require.Equal(t, 2*time.Second, time.Since(begin))
-		first.Wait()
-	})
+			r.AttemptTimeout = timeout
+			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+			defer cancel()
+			begin := time.Now()
+			require.ErrorIs(t, r.Do(ctx, unexpected), backoff.ErrNoSlot)
+			require.Equal(t, wait, time.Since(begin))
+			calls.Wait()
+		})
+	}
 }
