@@ -5,8 +5,7 @@
 //	}
 //
 // This client sends a request up to four times, with random waits of 0.25 to 1.7 s, and ends an attempt after 30 s of
-// silence. While attempts at a host run out of time, it limits the requests to that host that are in progress; otherwise
-// any number may be.
+// silence. While attempts at a host run out of time, it limits the requests to that host that are in progress.
 //
 // The fields have the zero values of a [backoff.Retrier]'s, but for two: nil Slots mean Slots for each host, and a zero
 // AttemptTimeout does not limit what is sent once.
