@@ -224,7 +224,7 @@ func (s server) commitRefusals(t *testing.T) {
 		return err
 	}
 	for _, c := range []cases.Case{
-		{Name: "deferred foreign key", F: cases.Statements("INSERT INTO child VALUES (99)"), Says: "COMMIT: "},
+		{Name: "deferred foreign key", F: cases.Statements("INSERT INTO child VALUES (99)"), Says: "COMMIT: …foreign key"},
 		{Name: "conflict that f swallows", F: swallowed, Tx: serializable, Says: "COMMIT: "},
 		{Name: "timeout", F: cases.Statements("SET LOCAL statement_timeout = 10", "SELECT pg_sleep(60)"), Says: "57014"},
 	} {

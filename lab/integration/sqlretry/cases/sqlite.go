@@ -33,9 +33,10 @@ func SQLite(t *testing.T, driver, options string) {
 	}
 }
 
+const locked = "database is locked"
+
 // busy has another transaction hold the file, or a table.
 func busy(t *testing.T, db, other, immediate *sql.DB) {
-	const locked = "database is locked"
 	var holder *sql.Tx
 	begin := func() {
 		var err error
@@ -46,7 +47,7 @@ func busy(t *testing.T, db, other, immediate *sql.DB) {
 
 	begin()
 	require.NoError(t, Run(t.Context(), holder, Set(1, 2)))
-	Case{Name: "BUSY", F: Statements(Set(2, 3)), Says: "UPDATE: ", Between: release}.Run(t, db)
+	Case{Name: "BUSY", F: Statements(Set(2, 3)), Says: "UPDATE: …" + locked, Between: release}.Run(t, db)
 
 	begin()
 	require.NoError(t, Run(t.Context(), holder, Set(1, 2)))
@@ -54,7 +55,7 @@ func busy(t *testing.T, db, other, immediate *sql.DB) {
 
 	begin()
 	require.NoError(t, holder.QueryRow("SELECT n FROM pair").Scan(new(int)))
-	Case{Name: "BUSY at COMMIT", F: Statements(Set(2, 3)), Says: "COMMIT: ", Between: release}.Run(t, db)
+	Case{Name: "BUSY at COMMIT", F: Statements(Set(2, 3)), Says: "COMMIT: …" + locked, Between: release}.Run(t, db)
 
 	Execute(t, db, "CREATE TABLE read (n INT)", "INSERT INTO read VALUES (1), (2)")
 	Case{
@@ -80,7 +81,7 @@ func refused(t *testing.T, db *sql.DB) {
 	for statement, says := range map[string]string{
 		"INSERT INTO pair VALUES (1, 1)": "UNIQUE",
 		"INSERT pair pair":               "syntax error",
-		"INSERT INTO child VALUES (99)":  "COMMIT: ",
+		"INSERT INTO child VALUES (99)":  "COMMIT: …FOREIGN KEY",
 	} {
 		Case{Name: statement, F: Statements(statement), Says: says, Outcome: Returned}.Run(t, db)
 	}
@@ -100,6 +101,6 @@ func busySnapshot(t *testing.T, db, other *sql.DB) {
 			}
 			return Run(ctx, tx, Set(1, 5))
 		},
-		Says: "database is locked",
+		Says: locked,
 	}.Run(t, db)
 }
