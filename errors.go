@@ -139,8 +139,11 @@ type joinedNetError struct {
 	netError
 }
 
-// newStopError returns the error of a call that was given up for a reason, such as [ErrRetriesExhausted].
+// newStopError returns the error of a call that was given up for a reason, such as [ErrRetriesExhausted], or for none.
 func newStopError(reason, last error) error {
+	if reason == nil {
+		return last
+	}
 	e := &joined{reason, last}
 	if errors.As(last, new(interface{ Timeout() bool })) {
 		return &joinedNetError{e, netError{last}}

@@ -7,15 +7,17 @@ import (
 )
 
 // A loop is what all loops of this package do between two attempts: decide whether there is a next attempt, and
-// pause before it. A Retrier's call does more between the two, and so has a next of its own.
+// pause before it. A Retrier's call does more between the two: it calls decide and pause itself.
 type loop struct {
-	policy  BackOff // nil until a Retrier needs the default one
-	ctx     context.Context
-	notify  Notify      // or nil
-	timer   Timer       // the caller's, or nil
-	ticker  *Ticker     // whose loop it is, or nil
-	retrier *Retrier    // whose loop it is, or nil
-	system  *time.Timer // made for the first wait that needs one
+	policy BackOff
+	ctx    context.Context
+	notify Notify      // or nil
+	timer  Timer       // the caller's, or nil
+	system systemTimer // for the waits that need one
+
+	retryable  func(err error) bool // or nil
+	maxAsked   time.Duration        // the longest wait that a server may ask for: 0 is no limit, -1 none
+	stopReason error                // which the error matches when there is no next wait, or nil
 
 	strict   bool          // no wait may outlast the deadline: from the first wait above zero on, or always
 	previous error         // of the attempt before the one that decide is asked about, or nil
@@ -60,7 +62,7 @@ func (l *loop) next(last error) error {
 }
 
 // decide returns the wait before the next attempt, or the error with which the loop gives up. It has all reasons to give
-// up before a wait, in their order, but one: a Retrier's budget is asked last, by call.next.
+// up before a wait, in their order, but for a Retrier's budget, which is asked last.
 func (l *loop) decide(last error) (time.Duration, error) {
 	permanent, ok := unmark(last)
 	if ok {
@@ -74,13 +76,9 @@ func (l *loop) decide(last error) (time.Duration, error) {
 	}
 	l.previous = last
 
-	r := l.retrier
-	if r != nil && r.Retryable != nil && !r.Retryable(last) {
+	if l.retryable != nil && !l.retryable(last) {
 		l.isAnswer = true
 		return 0, last
-	}
-	if l.policy == nil {
-		l.policy = r.newPolicy(l.ctx)
 	}
 
 	l.asked = serverWait(last)
@@ -90,10 +88,8 @@ func (l *loop) decide(last error) (time.Duration, error) {
 	switch {
 	case err != nil:
 		return 0, l.contextError(err, last, nil)
-	case r != nil && (wait < 0 || l.asked > r.maxRetryAfter()):
-		return 0, r.exhausted(last)
-	case wait < 0:
-		return 0, last
+	case wait < 0, l.maxAsked != 0 && l.asked > max(0, l.maxAsked):
+		return 0, newStopError(l.stopReason, last)
 	}
 	return wait, l.tooLate(wait, last)
 }
@@ -141,11 +137,11 @@ func serverWait(err error) time.Duration {
 	return max(0, e.Duration)
 }
 
-// tooLate returns an error if wait must not start, because it would outlast the context's deadline. A Ticker refuses no
-// wait, nor does a loop with a custom Timer, whose time may not be real.
+// tooLate returns an error if wait must not start, because it would outlast the context's deadline. A loop with a
+// custom Timer, whose time may not be real, refuses no wait.
 func (l *loop) tooLate(wait time.Duration, last error) error {
 	deadline, ok := l.ctx.Deadline()
-	if !ok || l.ticker != nil || l.timer != nil {
+	if !ok || l.timer != nil {
 		return nil
 	}
 	left := time.Until(deadline)
@@ -179,7 +175,7 @@ func (l *loop) pause(wait time.Duration, last error) error {
 	if err != nil {
 		return l.contextError(err, last, nil)
 	}
-	if !waited { // a Ticker was stopped, a Timer has no channel, or a context is done whose Err is nil
+	if !waited { // a Timer has no channel, or a context is done whose Err is nil
 		return last
 	}
 	return nil
@@ -199,53 +195,32 @@ func (l *loop) wait(d time.Duration) bool {
 		}
 		return true
 	}
-	if l.ctx.Done() == nil && l.ticker == nil && l.timer == nil {
+	if l.ctx.Done() == nil && l.timer == nil {
 		time.Sleep(d)
 		return true
 	}
 
-	timeout := l.startTimer(d)
+	var timeout <-chan time.Time
+	if l.timer != nil { // for a zero wait too: a test's may count them, or let the loop go on step by step
+		l.timer.Start(d)
+		timeout = l.timer.C()
+	} else {
+		l.system.Start(d)
+		timeout = l.system.C()
+	}
 	if timeout == nil { // a custom Timer without a channel
 		return false
-	}
-	var stopped <-chan struct{}
-	if l.ticker != nil {
-		stopped = l.ticker.stop
 	}
 
 	// A done channel ends the loop even if Err is nil, as in a context that a user has written. Otherwise the loop
 	// would go on without waits.
 	select {
-	case now := <-timeout:
-		if l.ticker != nil {
-			l.ticker.tick = now
-		}
+	case <-timeout:
 		return true
 	case <-l.ctx.Done():
 		return false
-	case <-stopped:
-		return false
 	}
-}
-
-// startTimer starts a wait and returns the channel that tells its end. If the caller has given no timer, one
-// serves all waits of the loop. (Since Go 1.23 a timer can be reset without being drained.)
-func (l *loop) startTimer(d time.Duration) <-chan time.Time {
-	switch {
-	case l.timer != nil: // for a zero wait too: a test's may count them, or let the loop go on step by step
-		l.timer.Start(d)
-		return l.timer.C()
-	case l.system == nil:
-		l.system = time.NewTimer(d)
-	default:
-		l.system.Reset(d)
-	}
-	return l.system.C
 }
 
 // end stops the timer. It is deferred, so that it runs on every way out, a panic of the operation among them.
-func (l *loop) end() {
-	if l.system != nil {
-		l.system.Stop()
-	}
-}
+func (l *loop) end() { l.system.Stop() }

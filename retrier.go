@@ -146,7 +146,7 @@ func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) er
 		panic("backoff: Do called with a nil op")
 	}
 
-	c := call{loop: loop{ctx: ctx, retrier: r, strict: true}, slots: r.slotsFor(ctx)}
+	c := call{retrier: r, loop: r.loop(ctx), slots: r.slotsFor(ctx)}
 	err := c.run(op)
 	if r.Done != nil {
 		r.Done(ctx, c.attempts, err)
@@ -170,6 +170,7 @@ func DoWithData[T any](ctx context.Context, r *Retrier, op func(ctx context.Cont
 
 // A call is a call of Do. It puts its own steps between those of its loop.
 type call struct {
+	retrier  *Retrier
 	loop     loop
 	slots    *Slots // or nil
 	attempts int
@@ -194,13 +195,13 @@ func (c *call) run(op func(ctx context.Context) error) error {
 		return err
 	}
 
-	if c.loop.retrier.Policy != nil {
-		c.loop.policy = c.loop.retrier.newPolicy(c.loop.ctx)
+	if c.retrier.Policy != nil {
+		c.loop.policy = c.retrier.newPolicy(c.loop.ctx)
 	}
 	for {
 		err := c.attempt(op)
 		if err == nil {
-			c.loop.retrier.Budget.settle(c.paid, true)
+			c.retrier.Budget.settle(c.paid, true)
 			c.paid = false
 			return nil
 		}
@@ -216,7 +217,7 @@ func (c *call) run(op func(ctx context.Context) error) error {
 func (c *call) attempt(op func(ctx context.Context) error) error {
 	c.attempts++
 	ctx := c.loop.ctx
-	timeout := c.loop.retrier.attemptTimeout()
+	timeout := c.retrier.attemptTimeout()
 	var cancel context.CancelFunc
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
@@ -241,7 +242,10 @@ func (c *call) attempt(op func(ctx context.Context) error) error {
 
 // next waits for the next attempt, and has a slot then.
 func (c *call) next(last error) error {
-	c.paid = false // the attempt has failed, so nothing comes back
+	c.paid = false            // the attempt has failed, so nothing comes back
+	if c.loop.policy == nil { // the default one, which a call that succeeds at once does not need
+		c.loop.policy = c.retrier.newPolicy(c.loop.ctx)
+	}
 	wait, err := c.loop.decide(last)
 	if c.loop.isAnswer && c.outcome == failed {
 		c.outcome = answered
@@ -249,7 +253,7 @@ func (c *call) next(last error) error {
 	if err != nil {
 		return err
 	}
-	budget := c.loop.retrier.Budget
+	budget := c.retrier.Budget
 	if budget != nil {
 		c.paid = budget.Withdraw()
 		if !c.paid {
@@ -257,8 +261,8 @@ func (c *call) next(last error) error {
 		}
 	}
 
-	if c.loop.retrier.Notify != nil {
-		c.loop.retrier.Notify(c.loop.ctx, c.attempts, last, wait)
+	if c.retrier.Notify != nil {
+		c.retrier.Notify(c.loop.ctx, c.attempts, last, wait)
 	}
 	if c.hasSlot {
 		c.hasSlot = c.slots.keep(c.outcome, c.most, c.isLong(wait))
@@ -271,7 +275,7 @@ func (c *call) next(last error) error {
 // others need. What the server asks for does not count: while an overloaded server asks for a pause, the slots that are
 // held keep other calls from it.
 func (c *call) isLong(wait time.Duration) bool {
-	timeout := c.loop.retrier.attemptTimeout()
+	timeout := c.retrier.attemptTimeout()
 	wait -= c.loop.asked
 	return wait >= longWait || timeout > 0 && wait >= timeout
 }
@@ -300,7 +304,7 @@ func (c *call) acquire() error {
 	if c.slots == nil || c.hasSlot {
 		return nil
 	}
-	timeout := c.loop.retrier.attemptTimeout()
+	timeout := c.retrier.attemptTimeout()
 	if timeout < 0 && c.slots.sizesItself() {
 		timeout = math.MaxInt64 // as long as there is time: a slot at its end would only make one more attempt late
 	}
@@ -315,7 +319,7 @@ func (c *call) end() {
 	if c.slots != nil {
 		c.slots.end(c.hasSlot, c.outcome, c.most)
 	}
-	c.loop.retrier.Budget.settle(c.paid, false)
+	c.retrier.Budget.settle(c.paid, false)
 }
 
 // attemptTimeout returns the limit of an attempt; a negative one is none.
@@ -333,17 +337,13 @@ func (r *Retrier) slotsFor(ctx context.Context) *Slots {
 	return r.Slots
 }
 
-// maxRetryAfter returns the longest wait that a server may ask for.
-func (r *Retrier) maxRetryAfter() time.Duration {
-	return max(0, cmp.Or(r.MaxRetryAfter, defaultMaxRetryAfter))
-}
-
-// exhausted returns the error of a call that has no retries left. Where there never were any, that is last.
-func (r *Retrier) exhausted(last error) error {
-	if r.MaxRetries < 0 {
-		return last
+// loop returns the loop of a call with ctx, but for its policy. Where there never are retries, its error gives no reason.
+func (r *Retrier) loop(ctx context.Context) loop {
+	l := loop{ctx: ctx, strict: true, retryable: r.Retryable, maxAsked: cmp.Or(r.MaxRetryAfter, defaultMaxRetryAfter)}
+	if r.MaxRetries >= 0 {
+		l.stopReason = ErrRetriesExhausted
 	}
-	return newStopError(ErrRetriesExhausted, last)
+	return l
 }
 
 // newPolicy returns the policy of a call with ctx, with the limit of its retries, and calls its Reset.

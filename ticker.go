@@ -1,7 +1,6 @@
 package backoff
 
 import (
-	"errors"
 	"sync"
 	"time"
 )
@@ -38,13 +37,9 @@ type Ticker struct {
 	C <-chan time.Time
 
 	c    chan<- time.Time
-	tick time.Time // the value of the next tick
 	stop chan struct{}
 	once sync.Once
 }
-
-// errTick stands for the error of an attempt after a tick, which a Ticker does not know.
-var errTick = errors.New("backoff: the outcome of a tick is not known")
 
 // NewTicker returns a [Ticker] with the waits of b. It resets b. The first tick comes immediately, even if
 // b's context is done. The value of each later tick is the time at which its wait ended.
@@ -53,12 +48,14 @@ func NewTicker(b BackOff) *Ticker { return NewTickerWithTimer(b, nil) }
 // NewTickerWithTimer is like [NewTicker], but waits on timer instead of real time, for example in tests. It
 // stops timer when the Ticker ends. A nil timer means real time.
 func NewTickerWithTimer(b BackOff, timer Timer) *Ticker {
+	if timer == nil {
+		timer = new(systemTimer)
+	}
 	c := make(chan time.Time)
 	t := &Ticker{C: c, c: c, stop: make(chan struct{})}
 	b = orDefault(b)
 	b.Reset()
-	l := &loop{policy: b, ctx: contextOf(b), timer: timer, ticker: t}
-	go t.run(l)
+	go t.run(b, timer)
 	return t
 }
 
@@ -68,27 +65,37 @@ func (t *Ticker) Stop() {
 	t.once.Do(func() { close(t.stop) })
 }
 
-func (t *Ticker) run(l *loop) {
+func (t *Ticker) run(b BackOff, timer Timer) {
 	defer close(t.c)
-	if l.timer != nil {
-		defer l.timer.Stop()
-	}
-	defer l.end()
+	defer timer.Stop()
 
-	t.tick = time.Now()
-	sent := t.send(nil) // the first tick is promised whatever the context says
+	tick := time.Now()
+	ctx := contextOf(b)
+	sent := t.send(tick, nil) // the first tick is promised whatever the context says
 	for sent {
-		t.tick = time.Now() // a wait of zero may use no timer, whose time this would be
-		if l.next(errTick) != nil {
+		wait := nextWait(b, 0)
+		if wait < 0 || ctx.Err() != nil {
 			return
 		}
-		sent = t.send(l.ctx.Done())
+		timer.Start(wait)
+		timeout := timer.C()
+		if timeout == nil { // a custom Timer without a channel
+			return
+		}
+		select {
+		case tick = <-timeout:
+		case <-ctx.Done():
+			return
+		case <-t.stop:
+			return
+		}
+		sent = ctx.Err() == nil && t.send(tick, ctx.Done())
 	}
 }
 
-// send offers the tick until it is received, and reports whether it was. A stop or a done context that
+// send offers tick until it is received, and reports whether it was. A stop or a done context that
 // is there already wins; select alone would choose at random.
-func (t *Ticker) send(done <-chan struct{}) bool {
+func (t *Ticker) send(tick time.Time, done <-chan struct{}) bool {
 	select {
 	case <-t.stop:
 		return false
@@ -98,7 +105,7 @@ func (t *Ticker) send(done <-chan struct{}) bool {
 	}
 
 	select {
-	case t.c <- t.tick:
+	case t.c <- tick:
 		return true
 	case <-t.stop:
 		return false

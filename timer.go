@@ -20,6 +20,25 @@ type Timer interface {
 	C() <-chan time.Time
 }
 
+// systemTimer is the Timer of real time. (Since Go 1.23 a time.Timer can be reset without being drained.)
+type systemTimer struct{ timer *time.Timer }
+
+func (s *systemTimer) Start(d time.Duration) {
+	if s.timer == nil {
+		s.timer = time.NewTimer(d)
+		return
+	}
+	s.timer.Reset(d)
+}
+
+func (s *systemTimer) Stop() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+func (s *systemTimer) C() <-chan time.Time { return s.timer.C }
+
 // Clock tells the time. Replace it in tests and simulations; with testing/synctest you need not. A Clock that
 // several loops share must be safe for concurrent use.
 type Clock interface {
