@@ -33,7 +33,7 @@ func spend(budget *backoff.Budget) (retries int) {
 
 // spender returns a Retrier without waits and with as many retries as the budget pays for.
 func spender(budget *backoff.Budget) *backoff.Retrier {
-	return &backoff.Retrier{Budget: budget, MaxRetries: math.MaxInt, Policy: func() backoff.BackOff { return &backoff.ZeroBackOff{} }}
+	return &backoff.Retrier{Budget: budget, MaxAttempts: -1, Policy: func() backoff.BackOff { return &backoff.ZeroBackOff{} }}
 }
 
 // A new bucket pays for five retries, and time alone for none.
@@ -124,7 +124,7 @@ func TestBudgetThreshold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				service := spender(new(backoff.Budget))
-				service.MaxRetries = 3
+				service.MaxAttempts = 4
 				random := seeded()
 				refused := 0
 				const n = 20_000
@@ -194,7 +194,7 @@ func TestBudgetQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := &backoff.Budget{Capacity: 500}
 		service := spender(budget)
-		service.MaxRetries = 1
+		service.MaxAttempts = 2
 		attempts := 0
 		service.Done = func(_ context.Context, n int, _ error) { attempts = n }
 		run := func(outcomes ...error) error { return service.Do(t.Context(), returning(outcomes...)) }

@@ -151,6 +151,12 @@ func newStopError(reason, last error) error {
 	return e
 }
 
+// askedTooLong is [ErrRetriesExhausted] where a server has asked for a wait that is too long.
+type askedTooLong struct{}
+
+func (askedTooLong) Error() string { return "asked to wait for longer than MaxRetryAfter" }
+func (askedTooLong) Unwrap() error { return ErrRetriesExhausted }
+
 // A refusal says why a loop does not begin something that its context's deadline leaves no time for.
 type refusal string
 

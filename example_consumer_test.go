@@ -13,7 +13,7 @@ import (
 var invoices = backoff.Retrier{
 	AttemptTimeout: 5 * time.Second,
 	Slots:          new(backoff.Slots),
-	MaxRetries:     10,
+	MaxAttempts:    11,
 	Policy: func() backoff.BackOff {
 		return backoff.NewConstantBackOff(time.Microsecond) // for the example; without Policy, waits grow from 0.5 s
 	},

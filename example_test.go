@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -120,7 +119,7 @@ func ExampleDoWithData() {
 func ExampleRetrier_startup() {
 	database := backoff.Retrier{ // in a program, a package variable
 		AttemptTimeout: 5 * time.Second,
-		MaxRetries:     math.MaxInt,
+		MaxAttempts:    -1,
 		Policy: func() backoff.BackOff {
 			return backoff.NewExponentialBackOff(
 				backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
@@ -151,7 +150,7 @@ func ExampleRetrier_once() {
 		Slots:          new(backoff.Slots),
 	}
 	once := payments
-	once.MaxRetries = -1
+	once.MaxAttempts = 1
 
 	calls := 0
 	err := once.Do(context.Background(), func(context.Context) error {
@@ -218,7 +217,7 @@ func ExampleRetrier_log() {
 		},
 	}))
 	users := backoff.Retrier{ // in a program, a package variable
-		MaxRetries: 2,
+		MaxAttempts: 3,
 		Policy: func() backoff.BackOff {
 			return backoff.NewLinearBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
 		},

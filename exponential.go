@@ -180,7 +180,8 @@ func (b *ExponentialBackOff) fits(wait time.Duration) bool {
 }
 
 // stopValue returns what NextBackOff returns in place of a wait that is too long. Programs written for
-// cenkalti/backoff v4 rely on its zero, in literals with a Clock that they ask by hand.
+// cenkalti/backoff v4, HashiCorp Vault's client among them, rely on its zero: they write a literal with a Clock and
+// without Stop, ask it by hand, and go on without a wait.
 func (b *ExponentialBackOff) stopValue() time.Duration {
 	zeroStops := b.caller.isLoop || b.Clock == nil
 	if b.Stop == 0 && zeroStops {

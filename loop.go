@@ -16,13 +16,13 @@ type loop struct {
 	system systemTimer // for the waits that need one
 
 	retryable  func(err error) bool // or nil
-	maxAsked   time.Duration        // the longest wait that a server may ask for: 0 is no limit, -1 none
-	stopReason error                // which the error matches when there is no next wait, or nil
+	maxAsked   time.Duration        // the longest wait that a server may ask for; zero is no limit
+	stopReason error                // which the error matches when the policy stops, or nil
 
 	strict   bool          // no wait may outlast the deadline: from the first wait above zero on, or always
 	previous error         // of the attempt before the one that decide is asked about, or nil
 	asked    time.Duration // the wait that a server has asked for in the last error
-	isAnswer bool          // the last error is permanent, or Retryable has refused it: an answer, for Slots
+	final    bool          // the last error is permanent, or retryable has refused it
 }
 
 // retry is the loop of [Retry] and its variants. Most often the first attempt is the only one, and needs no loop.
@@ -66,7 +66,7 @@ func (l *loop) next(last error) error {
 func (l *loop) decide(last error) (time.Duration, error) {
 	permanent, ok := unmark(last)
 	if ok {
-		l.isAnswer = true
+		l.final = true
 		return 0, permanent
 	}
 	err := l.ctx.Err()
@@ -77,7 +77,7 @@ func (l *loop) decide(last error) (time.Duration, error) {
 	l.previous = last
 
 	if l.retryable != nil && !l.retryable(last) {
-		l.isAnswer = true
+		l.final = true
 		return 0, last
 	}
 
@@ -88,8 +88,10 @@ func (l *loop) decide(last error) (time.Duration, error) {
 	switch {
 	case err != nil:
 		return 0, l.contextError(err, last, nil)
-	case wait < 0, l.maxAsked != 0 && l.asked > max(0, l.maxAsked):
+	case wait < 0:
 		return 0, newStopError(l.stopReason, last)
+	case l.maxAsked > 0 && l.asked > l.maxAsked:
+		return 0, newStopError(askedTooLong{}, last)
 	}
 	return wait, l.tooLate(wait, last)
 }

@@ -11,24 +11,24 @@ import (
 // Defaults for the fields of [Retrier].
 const (
 	defaultAttemptTimeout = 30 * time.Second
-	defaultMaxRetries     = 3
+	defaultMaxAttempts    = 4
 	defaultMaxRetryAfter  = time.Minute
 )
 
 // longWait is the wait that a call makes without its slot, like a longer one, though its attempts may take longer still.
 const longWait = 2 * time.Second
 
-// ErrRetriesExhausted is what the error of [Retrier.Do] matches, by [errors.Is], if no retries were left, the policy
-// allowed no more time, or a server asked for a wait longer than MaxRetryAfter; but not if MaxRetries is negative. The
+// ErrRetriesExhausted is what the error of [Retrier.Do] matches, by [errors.Is], if no attempts were left, the policy
+// allowed no more time, or a server asked for a wait longer than MaxRetryAfter; but not if MaxAttempts is 1. The
 // error also matches that of the last attempt.
 var ErrRetriesExhausted = errors.New("retries exhausted")
 
 // Retrier calls a service, and tries again when a call fails. Declare one for each service, shared by all calls to it:
 //
 //	var users = backoff.Retrier{
-//		AttemptTimeout: 2 * time.Second,
-//		Slots:          new(backoff.Slots),  // in trouble, limits the calls in progress
-//		Budget:         new(backoff.Budget), // limits the retries of all calls
+//		AttemptTimeout: time.Second,         // at least three times what a call usually takes
+//		Slots:          new(backoff.Slots),  // when many calls time out: fewer at once
+//		Budget:         new(backoff.Budget), // when many calls fail: fewer retries
 //	}
 //
 // The zero value is ready to use: up to four attempts of up to 30 s each. [Retrier.Do] is the contract.
@@ -37,27 +37,27 @@ var ErrRetriesExhausted = errors.New("retries exhausted")
 // for some calls, copy it: the copy shares the Slots and the Budget.
 //
 //	once := users
-//	once.MaxRetries = -1 // for a call that must not be made twice
+//	once.MaxAttempts = 1 // no retries, for a call that must not be made twice
 type Retrier struct {
-	// AttemptTimeout limits each attempt. Zero means 30 s, a negative value no limit. Make it at least three times
-	// what a call usually takes.
+	// AttemptTimeout limits each attempt. Zero means 30 s. A negative value means no limit: op receives ctx itself. Make
+	// it at least three times what a call usually takes.
 	AttemptTimeout time.Duration
 
 	// Slots limits the calls in progress; new(Slots) only while the service is in trouble, and only calls that have an
 	// AttemptTimeout or a deadline. Nil means no limit.
 	Slots *Slots
 
-	// MaxRetries limits the retries of a call, whatever Policy is. Zero means 3, a negative value none; for a
-	// number that may be zero, write cmp.Or(n, -1). With math.MaxInt, Policy alone decides.
-	MaxRetries int
+	// MaxAttempts limits how often a call calls op, whatever Policy is. Zero means 4, and 1 means no retries. A negative
+	// value means no limit: only Policy and ctx end the retries, and without either they never end.
+	MaxAttempts int
 
 	// MaxRetryAfter is the longest wait that a server may ask for, by [RetryAfter]; if it asks for more, the call
-	// ends. Zero means one minute, a negative value that no server may ask for a wait.
+	// ends. Zero means one minute, a negative value no limit.
 	MaxRetryAfter time.Duration
 
 	// Policy returns the waits of one call, a new policy each time. Nil, or a Policy that returns nil, means about
-	// 0.5 s, and half as long again each time. To retry for two minutes while a database starts, set MaxRetries to
-	// math.MaxInt and return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute)).
+	// 0.5 s, and half as long again each time. To retry for two minutes while a database starts, set MaxAttempts to
+	// -1 and return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute)).
 	Policy func() BackOff
 
 	// Retryable reports whether to try again after err; permanent errors never are. Nil means all others. Many
@@ -80,7 +80,8 @@ type Retrier struct {
 //
 //   - If ctx has ended already, op is not called. The error matches ctx.Err() and context.Cause(ctx).
 //   - If there is no slot in time, op is not called. The error matches [ErrNoSlot].
-//   - op receives a context of its own, which ends with ctx, after AttemptTimeout, and when op returns.
+//   - op receives a context of its own, which ends with ctx, after AttemptTimeout, and when op returns. If AttemptTimeout
+//     is negative, it receives ctx itself.
 //   - A wait that would outlast ctx's deadline never starts, not even the first. (That is asked before Notify.)
 //
 // So Do may return immediately after its first failure, and so it does if the budget is empty, or a server asks for more
@@ -93,9 +94,9 @@ type Retrier struct {
 // The error tells why the call ended. It matches, by [errors.Is]:
 //
 //   - [ErrNoSlot] if the call got no slot. Nothing was sent by this call.
-//   - [ErrRetriesExhausted] and the last error if no retries were left, the policy allowed no more time, or a server
-//     asked for more than MaxRetryAfter; the last error alone if MaxRetries is negative. The wait that a server asked
-//     for is found in the last error, as a [RetryAfterError].
+//   - [ErrRetriesExhausted] and the last error if no attempts were left, the policy allowed no more time, or a server
+//     asked for more than MaxRetryAfter, which the text says then. The wait that the server asked for is found in the
+//     last error, as a [RetryAfterError].
 //   - [ErrBudgetExhausted] and the last error if Budget could not pay for the next retry.
 //   - ctx.Err(), context.Cause(ctx) and the last error if ctx ended. If it ended in an attempt, the error matches
 //     that of the attempt before as well.
@@ -103,7 +104,7 @@ type Retrier struct {
 //     slot, would have come too late. ctx.Err() is still nil then.
 //
 // Otherwise it is the error of the last attempt, unchanged but for marks: a permanent one (see [Permanent]), also if ctx
-// has ended meanwhile; one that Retryable refused; or that of a call without retries, whose MaxRetries is negative.
+// has ended meanwhile; one that Retryable refused; or that of a call without retries, whose MaxAttempts is 1.
 //
 // What op returns shows through. So an error that matches [context.DeadlineExceeded] may come from the timeout of the
 // last attempt; to learn whether ctx has ended, ask ctx.Err(). And if op itself calls Do, of another Retrier, the error
@@ -120,8 +121,9 @@ type Retrier struct {
 //
 // Slots that size themselves learn how each attempt has ended. It is late if op returns an error and its context has
 // ended, or the error has a method Timeout that returns true, or matches [context.DeadlineExceeded]; but not if that is
-// an inner call's refusal of a wait that would be too late. It is answered if it succeeds, or is not late and is
-// permanent or refused by Retryable. If it fails because ctx was cancelled, it does not count. A call with a negative
+// an inner call's refusal of a wait that would be too late. It is quick if, within a third of its time, it succeeds, or
+// fails with an error that is not late, and permanent or refused by Retryable. If it fails because ctx was cancelled, or
+// op panics or exits, it does not count. A call with a negative
 // AttemptTimeout and no deadline holds none of these slots; with a deadline, it waits in line for a quarter of its time
 // at most.
 //
@@ -178,9 +180,12 @@ type call struct {
 	hasSlot bool
 	paid    bool // for a retry that has no outcome yet: if it succeeds, or never has one, what it took comes back
 
-	// Of the last attempt, if Slots that size themselves have not counted it yet:
-	outcome outcome
-	most    time.Duration // that it might have taken
+	began   time.Time     // the attempt that runs, or is next
+	allowed time.Duration // how long it may take
+
+	// Of the last attempt, for Slots that size themselves:
+	ended   time.Duration // when op returned, or the call ended after that, since epoch
+	outcome outcome       // until they have counted it
 }
 
 // run makes the call, if it gets a slot. (As a field of call, op would be allocated.)
@@ -189,7 +194,12 @@ func (c *call) run(op func(ctx context.Context) error) error {
 	if err != nil {
 		return c.loop.contextError(err, err, nil)
 	}
+	c.prepare() // before the call counts as begun: a context of a user's own may panic
 	defer c.end()
+	if c.slots != nil {
+		c.hasSlot = c.slots.begin(c.began.Sub(epoch), c.allowed)
+	}
+	waits := c.slots != nil && !c.hasSlot
 	err = c.acquire()
 	if err != nil {
 		return err
@@ -197,6 +207,9 @@ func (c *call) run(op func(ctx context.Context) error) error {
 
 	if c.retrier.Policy != nil {
 		c.loop.policy = c.retrier.newPolicy(c.loop.ctx)
+	}
+	if waits || c.retrier.Policy != nil { // which has taken time
+		c.prepare()
 	}
 	for {
 		err := c.attempt(op)
@@ -212,32 +225,57 @@ func (c *call) run(op func(ctx context.Context) error) error {
 	}
 }
 
+// prepare notes that an attempt begins now, and how long it may take.
+func (c *call) prepare() {
+	c.began = time.Now()
+	c.allowed = c.retrier.attemptTimeout()
+	if c.allowed < 0 {
+		c.allowed = math.MaxInt64
+	}
+	if deadline, ok := c.loop.ctx.Deadline(); ok {
+		c.allowed = min(c.allowed, max(0, deadline.Sub(c.began)))
+	}
+}
+
 // attempt calls op with a context of its own. The context has no cause of ours: net/http would return that in
 // place of an error that matches context.DeadlineExceeded.
 func (c *call) attempt(op func(ctx context.Context) error) error {
 	c.attempts++
 	ctx := c.loop.ctx
 	timeout := c.retrier.attemptTimeout()
-	var cancel context.CancelFunc
 	if timeout > 0 {
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-	} else {
-		ctx, cancel = context.WithCancel(ctx)
-	}
-	defer cancel()
-	sizing := c.slots.sizesItself()
-	if sizing {
-		c.most = longest(c.loop.ctx, timeout)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, c.began.Add(timeout)) // WithTimeout would read the clock once more
+		defer cancel()
 	}
 
 	err := op(ctx)
-	if sizing {
-		c.outcome = outcomeOf(err, ctx.Err() != nil, c.loop.ctx.Err())
+	if c.slots.sizesItself() {
+		c.ended = time.Since(epoch)
+		c.outcome = c.outcomeOf(err, ctx.Err() != nil)
 	}
 	if v, ok := err.(verdict); ok { // outcomeOf has read it
 		err = cmp.Or(v.Unwrap(), err)
 	}
 	return err
+}
+
+// outcomeOf returns how an attempt ended: with err, its time over or not.
+func (c *call) outcomeOf(err error, timeIsOver bool) outcome {
+	quickly := c.ended-c.began.Sub(epoch) <= c.allowed/quickPart
+	switch {
+	case err == nil && quickly:
+		return quick
+	case err == nil:
+		return answered
+	case errors.Is(c.loop.ctx.Err(), context.Canceled):
+		return nothing
+	case isLate(err, timeIsOver):
+		return late
+	case quickly:
+		return failedQuickly
+	}
+	return failed
 }
 
 // next waits for the next attempt, and has a slot then.
@@ -247,8 +285,8 @@ func (c *call) next(last error) error {
 		c.loop.policy = c.retrier.newPolicy(c.loop.ctx)
 	}
 	wait, err := c.loop.decide(last)
-	if c.loop.isAnswer && c.outcome == failed {
-		c.outcome = answered
+	if c.loop.final && c.outcome == failedQuickly {
+		c.outcome = quick
 	}
 	if err != nil {
 		return err
@@ -265,8 +303,8 @@ func (c *call) next(last error) error {
 		c.retrier.Notify(c.loop.ctx, c.attempts, last, wait)
 	}
 	if c.hasSlot {
-		c.hasSlot = c.slots.keep(c.outcome, c.most, c.isLong(wait))
-		c.outcome = uncounted
+		c.hasSlot = c.slots.keep(c.ended, c.outcome, c.isLong(wait))
+		c.outcome = nothing
 	}
 	return c.pause(wait, last)
 }
@@ -287,6 +325,7 @@ func (c *call) pause(wait time.Duration, last error) error {
 		return err
 	}
 	if c.acquire() == nil {
+		c.prepare()
 		return nil
 	}
 	err = c.loop.ctx.Err()
@@ -308,7 +347,7 @@ func (c *call) acquire() error {
 	if timeout < 0 && c.slots.sizesItself() {
 		timeout = math.MaxInt64 // as long as there is time: a slot at its end would only make one more attempt late
 	}
-	err := c.slots.acquire(c.loop.ctx, timeout, c.attempts == 0)
+	err := c.slots.acquire(c.loop.ctx, timeout)
 	c.hasSlot = err == nil
 	return err
 }
@@ -317,7 +356,10 @@ func (c *call) acquire() error {
 func (c *call) end() {
 	c.loop.end()
 	if c.slots != nil {
-		c.slots.end(c.hasSlot, c.outcome, c.most)
+		if c.outcome == nothing && c.slots.sizesItself() {
+			c.ended = time.Since(epoch)
+		}
+		c.slots.end(c.ended, c.outcome, c.hasSlot)
 	}
 	c.retrier.Budget.settle(c.paid, false)
 }
@@ -339,24 +381,28 @@ func (r *Retrier) slotsFor(ctx context.Context) *Slots {
 
 // loop returns the loop of a call with ctx, but for its policy. Where there never are retries, its error gives no reason.
 func (r *Retrier) loop(ctx context.Context) loop {
-	l := loop{ctx: ctx, strict: true, retryable: r.Retryable, maxAsked: cmp.Or(r.MaxRetryAfter, defaultMaxRetryAfter)}
-	if r.MaxRetries >= 0 {
+	l := loop{ctx: ctx, strict: true, retryable: r.Retryable}
+	l.maxAsked = max(0, cmp.Or(r.MaxRetryAfter, defaultMaxRetryAfter))
+	if r.MaxAttempts != 1 {
 		l.stopReason = ErrRetriesExhausted
 	}
 	return l
 }
 
-// newPolicy returns the policy of a call with ctx, with the limit of its retries, and calls its Reset.
+// newPolicy returns the policy of a call with ctx, with the limit of its attempts, and calls its Reset.
 func (r *Retrier) newPolicy(ctx context.Context) BackOff {
 	var b BackOff
 	if r.Policy != nil {
 		b = r.Policy()
 	}
 	if b == nil {
-		b = NewExponentialBackOff(WithMaxElapsedTime(0)) // MaxRetries is its limit
+		b = NewExponentialBackOff(WithMaxElapsedTime(0)) // MaxAttempts is its limit
 	}
 	replaceContexts(b, ctx)
-	b = WithMaxRetries(b, uint64(max(0, cmp.Or(r.MaxRetries, defaultMaxRetries))))
+	attempts := cmp.Or(r.MaxAttempts, defaultMaxAttempts)
+	if attempts > 0 {
+		b = WithMaxRetries(b, uint64(attempts-1))
+	}
 	b.Reset()
 	return b
 }

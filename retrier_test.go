@@ -130,40 +130,59 @@ func TestRetrierZero(t *testing.T) {
 	})
 }
 
-// MaxRetries counts whatever the policy is. A call that makes no retries ends with its own error.
-func TestRetrierMaxRetries(t *testing.T) {
+// MaxAttempts counts whatever the policy is. A call that makes no retries ends with its own error.
+func TestRetrierMaxAttempts(t *testing.T) {
 	five := every(1, 1, 1, 1, 1)
 	none := func() backoff.BackOff { return nil }
 	for _, test := range []struct {
-		maxRetries int
-		policy     func() backoff.BackOff
-		attempts   int
+		maxAttempts int
+		policy      func() backoff.BackOff
+		attempts    int
 	}{
-		{math.MinInt, nil, 1},
-		{-1, nil, 1},
+		{1, nil, 1},
 		{0, nil, 4},
-		{1, nil, 2},
-		{7, nil, 8},
-		{-1, none, 1},
+		{2, nil, 2},
+		{8, nil, 8},
+		{1, none, 1},
 		{0, none, 4},
-		{7, none, 8},
-		{-1, five, 1},
+		{8, none, 8},
+		{1, five, 1},
 		{0, five, 4},
-		{1, five, 2},
-		{7, five, 6},
+		{2, five, 2},
+		{8, five, 6},
+		{-1, five, 6},
+		{math.MinInt, five, 6},
 		{math.MaxInt, five, 6},
+		{0, every(), 1},
+		{-1, every(), 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var notes journal
-			r := &backoff.Retrier{MaxRetries: test.maxRetries, Policy: test.policy, Done: notes.done}
+			r := &backoff.Retrier{MaxAttempts: test.maxAttempts, Policy: test.policy, Done: notes.done}
 			err := r.Do(t.Context(), returning(errFailed))
 			require.Equal(t, fmt.Sprintf("done after %d: %v", test.attempts, err), notes.last(), "%+v", test)
-			if test.maxRetries < 0 {
+			if test.maxAttempts == 1 {
 				require.Same(t, errFailed, err)
 				return
 			}
 			require.ErrorIs(t, err, errFailed)
 			require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
+		})
+	}
+}
+
+// A negative MaxAttempts without a policy has no limit of its own: ctx ends the call.
+func TestRetrierNoLimit(t *testing.T) {
+	for _, limit := range []int{-1, math.MinInt} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+			defer cancel()
+			var notes journal
+			r := &backoff.Retrier{MaxAttempts: limit, Done: notes.done}
+			err := r.Do(ctx, returning(errFailed))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.NotErrorIs(t, err, backoff.ErrRetriesExhausted)
+			require.Greater(t, time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)), 23*time.Hour)
 		})
 	}
 }
@@ -470,7 +489,7 @@ func TestRetrierCopy(t *testing.T) {
 			Budget:         &backoff.Budget{Capacity: 10},
 		}
 		once := r
-		once.MaxRetries = -1
+		once.MaxAttempts = 1
 		start := time.Now()
 		go func() { _ = r.Do(context.Background(), holding(time.Minute)) }()
 		synctest.Wait()
@@ -484,10 +503,10 @@ func TestRetrierCopy(t *testing.T) {
 		require.Equal(t, 10, r.Budget.Tokens(), "no retry was paid for")
 
 		twice := r
-		twice.MaxRetries = 1
+		twice.MaxAttempts = 2
 		require.ErrorIs(t, twice.Do(t.Context(), returning(errFailed)), backoff.ErrRetriesExhausted)
 		require.Equal(t, 5, r.Budget.Tokens())
-		require.Zero(t, r.MaxRetries)
+		require.Zero(t, r.MaxAttempts)
 	})
 }
 
@@ -561,7 +580,11 @@ func TestRetrierAttempt(t *testing.T) {
 					require.Equal(t, context.DeadlineExceeded, context.Cause(ctx), "the context has no cause of ours")
 					return ctx.Err()
 				})
-				require.Error(t, first.Err(), "it ends when op returns")
+				if test.timeout < 0 {
+					require.Same(t, ctx, first, "nobody ends it when op returns")
+				} else {
+					require.Error(t, first.Err(), "it ends when op returns")
+				}
 				if test.ends == test.deadline && test.ends > 0 {
 					require.Equal(t, context.DeadlineExceeded, err)
 					return
@@ -594,9 +617,9 @@ func TestRetrierAttemptCancel(t *testing.T) {
 }
 
 // The attempt's context is over when op has returned or panicked, and no goroutine is left that waits for
-// the end of the call's context. (A context of another package needs one.)
+// the end of the call's context. (A context of another package needs one.) Without a timeout it is the call's own.
 func TestRetrierLeak(t *testing.T) {
-	for _, timeout := range []time.Duration{time.Hour, -1} {
+	for _, timeout := range []time.Duration{time.Hour, -1, math.MinInt64} {
 		for name, op := range map[string]func() error{
 			"success": func() error { return nil },
 			"failure": func() error { return errFailed },
@@ -618,7 +641,7 @@ func TestRetrierLeak(t *testing.T) {
 					call.Wait()
 					require.NotEmpty(t, attempts)
 					for _, ctx := range attempts {
-						require.Error(t, ctx.Err())
+						require.Equal(t, timeout > 0, ctx.Err() != nil)
 					}
 					require.Zero(t, r.Slots.InUse())
 				})
@@ -715,9 +738,9 @@ func TestRetrierMaxRetryAfter(t *testing.T) {
 		{time.Hour, time.Hour, true},
 		{time.Hour, time.Hour + 1, false},
 		{1, 1, true},
-		{-1, 1, false},
+		{-1, 1000 * time.Hour, true},
 		{-1, 0, true}, // asks for nothing
-		{math.MinInt64, 1, false},
+		{math.MinInt64, 1000 * time.Hour, true},
 		{math.MaxInt64, 1000 * time.Hour, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -729,12 +752,13 @@ func TestRetrierMaxRetryAfter(t *testing.T) {
 			}
 			require.ErrorIs(t, err, backoff.ErrRetriesExhausted, "%+v", test)
 			require.ErrorIs(t, err, errFailed)
+			asks := &backoff.RetryAfterError{Err: errFailed, Duration: test.asked}
+			require.EqualError(t, err, "asked to wait for longer than MaxRetryAfter: "+asks.Error())
 			var later *backoff.RetryAfterError
 			require.ErrorAs(t, err, &later)
 			require.Equal(t, test.asked, later.Duration)
 
-			r.MaxRetries = -1
-			asks := backoff.RetryAfter(errFailed, test.asked)
+			r.MaxAttempts = 1
 			require.Equal(t, asks, r.Do(t.Context(), returning(asks)), "a call without retries ends with its own error")
 		})
 	}

@@ -22,30 +22,32 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time t
 // and set it in a [Retrier], which acquires and releases the slots:
 //
 //	var users = backoff.Retrier{
-//		AttemptTimeout: 2 * time.Second,
+//		AttemptTimeout: time.Second,
 //		Slots:          new(backoff.Slots),
 //	}
 //
 // The zero value sizes itself:
 //
 //   - On a healthy day there is a slot for every call, whatever bursts come.
-//   - If more than a quarter of the attempts of the last seconds are late, and at least two, the service is in trouble.
-//     Late is an attempt that fails because its time is over. From then on there are as many slots as the service can
-//     serve even if each attempt takes all of its time: three quarters of the answers that it usually gives in a second,
-//     times the seconds that an attempt may take. Other calls wait in line.
-//   - The limit ends when at most a quarter are late and no call waits. If calls still wait after half a minute
-//     without trouble, the limit grows by a tenth, or by a slot, each time that all slots have been used; new trouble
-//     takes that back. If nothing is known of the service, for example because the process has just started, there
-//     is one slot, and the limit grows after a second.
+//   - When more than a quarter of the last attempts are late, and at least two, the service is in trouble. An attempt is
+//     late if it fails because its time is over. There are slots for three quarters of the usual calls then: the calls
+//     that begin in a second, times the seconds that an attempt may take. Other calls wait in line. While more than
+//     three quarters are still late, half of the slots go every five times that an attempt may take.
+//   - Where only a part hangs, others are quick: answers come within a third of an attempt's time. If that is so for more
+//     than a fifth of the attempts, and three quarters of those in time, there are more slots again.
+//   - When at most a quarter are late, there are soon as many slots as before, or three quarters of that number if it
+//     has proved too high. If calls still wait after sixty times that an attempt may take, there are more. When none
+//     waits, the limit ends.
 //
-// Usual is the average of the last half minute before the trouble, without times in which most attempts failed in time.
-// Three seconds after the last call has ended, they have forgotten everything, and they believe no trouble in the first
-// second of the calls that follow. So give calls that take minutes, such as long polls, Slots of their own.
+// An attempt is late if it has taken all of its time, or its error says that something timed out. So a service that
+// refuses calls, or fails them at random, is never limited. To limit its retries, set a [Budget] besides. So do where many processes send less than one call in
+// AttemptTimeout each, for each process has one slot at least; and where a part may be overloaded while others are quick.
 //
-// Such Slots do nothing where attempts fail in time, as they do if the service refuses them: nothing piles up there. Nor
-// do they see callers that cancel a call before its time is over. And each process has one slot at least: where many
-// processes send less than one call in AttemptTimeout each, set a [Budget] besides. For a batch that begins thousands of
-// calls at once, and where a fixed number of calls is allowed, take [NewSlots].
+// Usual is the average of the last thirty times that an attempt may take. Three seconds after the last call has ended,
+// everything is forgotten, and no trouble is believed in the first second of the calls that follow. So give calls that
+// take minutes, such as long polls, Slots of their own. Callers that cancel a call before its time is over say nothing of
+// the service. For a batch that begins thousands of calls at once, and where a fixed number of calls is allowed, take
+// [NewSlots].
 //
 // If a call takes more than half of AttemptTimeout on average, attempts are late on healthy days too. Make
 // AttemptTimeout at least three times what a call usually takes.
@@ -68,8 +70,8 @@ type Slots struct {
 // NewSlots returns n slots, a fixed number: for a batch, a pool, a quota of calls at once, or for use by hand. It panics
 // if n is less than 1.
 //
-// To protect a service by a number, make in each process 3/4 × the calls that it makes in its busiest second ×
-// AttemptTimeout in seconds, or, over all processes, half of what the service can do in AttemptTimeout.
+// To protect a service by a number, make, over all processes, half as many as the calls that it can do in
+// AttemptTimeout; or in each process 3/4 × the calls that begin in its busiest second × AttemptTimeout in seconds.
 func NewSlots(n int) *Slots {
 	if n < 1 {
 		panic("backoff: NewSlots called with less than one slot")
@@ -101,17 +103,32 @@ func (s *Slots) Acquire(ctx context.Context, timeout time.Duration) error {
 	case ctx.Err() != nil:
 		return noSlot(ctx)
 	}
-	return s.acquire(ctx, timeout, false)
+	return s.acquire(ctx, timeout)
 }
 
-// acquire is Acquire for all Slots. It counts a call that begins.
-func (s *Slots) acquire(ctx context.Context, timeout time.Duration, begins bool) error {
+// begin counts a call that begins, whose first attempt may take so long, and reports whether there was a slot for it.
+func (s *Slots) begin(now, allowed time.Duration) bool {
 	s.mu.Lock()
-	if begins && s.sizesItself() {
-		s.watch.begin()
+	defer s.mu.Unlock()
+	if s.sizesItself() {
+		s.watch.begin(now, allowed)
 	}
-	if s.inUse < s.limit() {
-		s.inUse++
+	return s.take()
+}
+
+// take takes a slot, if one is free. It requires mu.
+func (s *Slots) take() bool {
+	if s.inUse >= s.limit() {
+		return false
+	}
+	s.inUse++
+	return true
+}
+
+// acquire is Acquire for all Slots, and a ctx that has not ended.
+func (s *Slots) acquire(ctx context.Context, timeout time.Duration) error {
+	s.mu.Lock()
+	if s.take() {
 		s.mu.Unlock()
 		return nil
 	}
@@ -161,8 +178,7 @@ func noSlot(ctx context.Context) error {
 	return newContextError(err, context.Cause(ctx), ErrNoSlot, nil)
 }
 
-// leave takes a call out of the line. If its turn has come meanwhile, the slot goes to the next call. If it was the last in
-// the line, a limit may end with the call.
+// leave takes a call out of the line. If its turn has come meanwhile, the slot goes to the next call.
 func (s *Slots) leave(place *list.Element) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,12 +226,12 @@ func (s *Slots) admit() {
 	}
 }
 
-// keep notes how an attempt ended, which might have taken most, and reports whether its call keeps its slot in the wait
-// that follows. It does not if the wait is long, or more slots are in use than there may be.
-func (s *Slots) keep(o outcome, most time.Duration, long bool) bool {
+// keep notes how an attempt ended, and reports whether its call keeps its slot in the wait that follows. It does not if
+// the wait is long, or more slots are in use than there may be.
+func (s *Slots) keep(now time.Duration, o outcome, long bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.attempted(o, most)
+	s.watch.attempted(now, o, s.waiting.Len() > 0)
 	s.admit()
 	if long || s.inUse > s.limit() {
 		s.release()
@@ -225,15 +241,15 @@ func (s *Slots) keep(o outcome, most time.Duration, long bool) bool {
 }
 
 // end ends a call, with its slot if it has one, and notes how its last attempt ended if that is not noted yet.
-func (s *Slots) end(hasSlot bool, o outcome, most time.Duration) {
+func (s *Slots) end(now time.Duration, o outcome, hasSlot bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.attempted(o, most)
+	s.watch.attempted(now, o, s.waiting.Len() > 0)
 	if hasSlot {
 		s.inUse--
 	}
 	if s.sizesItself() {
-		s.watch.end()
+		s.watch.end(now)
 	}
 	s.admit()
 }
@@ -243,7 +259,7 @@ func (s *Slots) limit() int {
 	if s.n > 0 {
 		return s.n
 	}
-	return s.watch.limit()
+	return s.watch.most()
 }
 
 // sizesItself reports whether s is not made by NewSlots.
@@ -257,6 +273,9 @@ func (s *Slots) Limit() int {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.sizesItself() && s.watch.isForgotten(time.Since(epoch)) { // as the next call will
+		return math.MaxInt
+	}
 	return s.limit()
 }
 

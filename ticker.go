@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -55,7 +56,7 @@ func NewTickerWithTimer(b BackOff, timer Timer) *Ticker {
 	t := &Ticker{C: c, c: c, stop: make(chan struct{})}
 	b = orDefault(b)
 	b.Reset()
-	go t.run(b, timer)
+	go t.run(b, contextOf(b), timer)
 	return t
 }
 
@@ -65,16 +66,18 @@ func (t *Ticker) Stop() {
 	t.once.Do(func() { close(t.stop) })
 }
 
-func (t *Ticker) run(b BackOff, timer Timer) {
+func (t *Ticker) run(b BackOff, ctx context.Context, timer Timer) {
 	defer close(t.c)
 	defer timer.Stop()
 
 	tick := time.Now()
-	ctx := contextOf(b)
 	sent := t.send(tick, nil) // the first tick is promised whatever the context says
 	for sent {
+		if ctx.Err() != nil {
+			return
+		}
 		wait := nextWait(b, 0)
-		if wait < 0 || ctx.Err() != nil {
+		if wait < 0 || ctx.Err() != nil { // the policy may have ended the context
 			return
 		}
 		timer.Start(wait)

@@ -7,51 +7,63 @@ import (
 	"time"
 )
 
-// The numbers by which Slots size themselves. Each was varied in simulations, which lab/herd repeats; what it
-// prevents stands beside it.
+// The numbers by which Slots size themselves. A unit of time is what an attempt may take, on average. Each number was
+// varied in simulations, which lab/herd repeats; what it prevents stands beside it.
 const (
-	// If more than this share of the attempts are late, the service is in trouble. Half of them would be too many:
+	// If more than this share of the last attempts are late, the service is in trouble. Half of them would be too many:
 	// at a high load, healthy days would be lost as well.
-	lateShare = 0.25
+	troubleShare = 0.25
 
-	// So many attempts must be late at least, each counted as for the share. One slow call at a quiet time must not
-	// limit the hundred that follow.
-	lateLeast = 2
+	// So many must be late at least, each counted as for the share. One slow call at a quiet time must not limit the
+	// hundred that follow.
+	troubleLeast = 2
 
-	// After this time, an attempt counts 1/e for the share. Over ten seconds, trouble is seen too late.
-	lateWindow = 3 * time.Second
+	// After so many units, an attempt counts 1/e for a share. Over ten, trouble is seen too late.
+	shareUnits = 3
+
+	// After so many units, a call counts 1/e for what is usual.
+	usualUnits = 30
+
+	// In trouble, there are slots for this share of the usual calls at first. With the rest of what it can do, the
+	// service works off what has piled up.
+	usualShare = 0.75
+
+	// If more than this share are still late after so many units, half of the slots go. A smaller share may be attempts
+	// that are late whatever the load is: fewer slots would not help.
+	deepShare = 0.75
+	patience  = 5
+
+	// If the limit began, or the slots grew, in the last so many units before that, they were too many, and are not
+	// believed to be right any more. If they have stood for longer, the trouble has another reason.
+	standing = 2 * patience
+
+	// After so many units without trouble or growth, if calls still wait, more slots are believed to be right. Earlier,
+	// that brings the trouble back.
+	calm = 60
+
+	// Quick is an answer within this part of the attempt's time. If more than quickShare of the attempts are quick, and
+	// more than quickInTimeShare of those in time, then only a part of the service, or of the calls, is in trouble:
+	// a queue makes all wait. The slots grow then, by this share each time that all have been used. Faster, they would
+	// keep a part down that is not dead but overloaded.
+	quickPart        = 3
+	quickShare       = 0.2
+	quickInTimeShare = 0.75
+	partialGrowth    = 0.1
+
+	// This long after the first call, trouble is not believed: the first attempts may be late because connections
+	// that were idle have died.
+	warmUp = time.Second
 
 	// After this time without a call, all is forgotten: idle time is nothing usual, and old trouble is no trouble.
 	forgetAfter = 3 * time.Second
 
-	// This long after such a pause, trouble is not believed: the first attempts may be late because connections that
-	// were idle have died.
-	warmUp = time.Second
+	// A unit has at least, and at most, so many seconds. With minutes for an attempt, it would be hours until anything
+	// is learned.
+	shortestUnit = 0.1
+	longestUnit  = 120
 
-	// In trouble the service is asked for this share of what it usually answers. With the rest it works off what
-	// has piled up.
-	usualShare = 0.75
-
-	// After this time, an answer counts 1/e for what is usual.
-	usualWindow = 30 * time.Second
-
-	// While more than this share of the attempts fail in time, what is usual stands still: a service that refuses calls
-	// answers none, and what it answered before would be forgotten by the time it is asked to do that again.
-	failedShare = 0.5
-
-	// But only for so long. Where most attempts always fail in time, what the service answers besides is what is usual.
-	failedLongest = 5 * time.Minute
-
-	// This long after the last trouble the limit grows, if calls still wait: it may be too low. Growing earlier
-	// brings the trouble back.
-	calm = 30 * time.Second
-
-	// The same where nothing usual is known, so that the limit is no more than a guess. Without growth, a process
-	// that started in an outage would keep its one slot.
-	calmUnknown = time.Second
-
-	// The limit grows by this share, and by a slot at least, each time that all slots have been used.
-	growth = 0.1
+	// An attempt that may take longer counts as if it could take so many seconds. A deadline in ten years says nothing.
+	longestAttempt = 3600
 
 	// What fades is brought up to date at most this often, because it takes more time than a slot does.
 	agingInterval = 10 * time.Millisecond
@@ -61,36 +73,13 @@ const (
 type outcome byte
 
 const (
-	uncounted outcome = iota // there is none, it has been counted, or it says nothing: the caller has cancelled it
-	failed                   // in time, so the service did not work for it for long
-	answered                 // in time
-	late                     // it failed because its time was over
+	nothing       outcome = iota // nothing to count
+	late                         // it failed because its time was over
+	failed                       // in time
+	failedQuickly                // that is a quick answer if the error is final, which decide tells
+	answered                     // in time, but not quickly
+	quick                        // answered within a third of its time
 )
-
-// longest returns how long an attempt may take that begins now. A negative timeout is none.
-func longest(ctx context.Context, timeout time.Duration) time.Duration {
-	if timeout < 0 {
-		timeout = math.MaxInt64
-	}
-	if deadline, ok := ctx.Deadline(); ok {
-		timeout = min(timeout, max(0, time.Until(deadline)))
-	}
-	return timeout
-}
-
-// outcomeOf returns how an attempt ended: with err, its time over or not, and the Err of its call's context. Whether a
-// failure in time is an answer is known only when Retryable has been asked.
-func outcomeOf(err error, timeIsOver bool, ctxErr error) outcome {
-	switch {
-	case err == nil:
-		return answered
-	case errors.Is(ctxErr, context.Canceled):
-		return uncounted
-	case isLate(err, timeIsOver):
-		return late
-	}
-	return failed
-}
 
 // A verdict is around the error of an attempt in httpretry or grpcretry, which know better than its context or its kind
 // whether it was late. Do takes it off, if it is outermost.
@@ -109,183 +98,180 @@ func isLate(err error, timeIsOver bool) bool {
 	return timeIsOver || netError{err}.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
-// A watch is what Slots that size themselves know of a service: how many of the last attempts were late, and what
-// it usually answers. The zero value knows nothing. All times are since epoch.
+// A watch is what Slots that size themselves know of a service: how its last attempts ended, how many calls there
+// usually are, and, in trouble, how many slots. It reads no clock: each method is told the time. All times are since
+// epoch. The zero value knows nothing.
 type watch struct {
-	calls   int           // that have begun and not ended: in an attempt, in line, or in a wait
-	began   time.Duration // when the first call after the last pause began; 0 in the zero value
-	idle    time.Duration // since when there has been no call, if there is none
-	updated time.Duration // when the numbers that fade were last brought up to date
+	calls     int           // that have begun and not ended: in an attempt, in line, or in a wait
+	since     time.Duration // when the first call began, after the last time that all was forgotten; 0 in the zero value
+	idleSince time.Duration // when the last call ended, if there is none
+	updated   time.Duration // when the numbers that fade were last brought up to date
 
-	// The attempts of the last seconds. Each counts e^(−age / lateWindow).
-	late   float64
-	inTime float64
-	failed float64 // of those in time, the ones that are no answers
+	// The last attempts. Each counts e^(−age / shareUnits).
+	all, late, quick float64
 
-	// What is usual. Each answer, and each second, counts e^(−age / usualWindow).
-	work float64 // seconds that the attempts which were answered might have taken
-	seen float64 // seconds that have passed
+	// What is usual. Each call, and each second, counts e^(−age / usualUnits).
+	begun   float64 // calls
+	allowed float64 // seconds that their first attempts might take
+	seen    float64 // seconds that have passed
 
-	limited bool          // since trouble began, until it is over
-	known   bool          // enough of what is usual was known when it began
-	trouble time.Duration // when there last was trouble
-	grown   float64       // slots that have been added since then
-	served  time.Duration // when at most failedShare of the attempts last failed in time
+	slots       float64       // from the beginning of trouble to the end of the limit; 0 means no limit
+	right       float64       // so many are believed to be right
+	lastCut     time.Duration // when slots was last made smaller
+	lastGrown   time.Duration // when it was last made larger, or the limit began
+	lastTrouble time.Duration
 }
 
-// begin notes that a call begins.
-func (w *watch) begin() {
-	w.calls++
-	if w.calls > 1 {
-		return
-	}
-	now := time.Since(epoch)
+// begin notes that a call begins whose first attempt may take so long.
+func (w *watch) begin(now, allowed time.Duration) {
 	if w.isForgotten(now) {
-		w.forget(now)
+		*w = watch{since: now, updated: now}
 	}
+	w.calls++
+	w.begun++
+	w.allowed += min(allowed.Seconds(), longestAttempt)
 }
 
-// isForgotten reports whether there has been no call for so long that nothing is known any more. In a test, simulated
-// time may begin before what was real.
+// isForgotten reports whether there has been no call for so long that nothing is known any more. now may be a little
+// before idleSince, since calls race for the lock. In a test, simulated time may start over.
 func (w *watch) isForgotten(now time.Duration) bool {
-	idle := now - w.idle
-	return w.began == 0 || idle > forgetAfter || idle < 0
+	idle := now - w.idleSince
+	return w.calls == 0 && (w.since == 0 || idle > forgetAfter || idle < -agingInterval)
 }
 
 // end notes that a call has ended.
-func (w *watch) end() {
+func (w *watch) end(now time.Duration) {
 	w.calls--
-	if w.calls == 0 {
-		w.idle = time.Since(epoch)
-	}
+	w.idleSince = now
 }
 
-// forget makes w know nothing but the calls in progress.
-func (w *watch) forget(now time.Duration) {
-	*w = watch{calls: w.calls, began: now, updated: now, served: now}
-}
-
-// attempted notes how an attempt ended, which might have taken most.
-func (w *watch) attempted(o outcome, most time.Duration) {
-	if o == uncounted {
+// attempted notes how an attempt ended, and changes the number of slots. It is told whether calls wait in line.
+func (w *watch) attempted(now time.Duration, o outcome, waiting bool) {
+	if o == nothing {
 		return
 	}
-	w.update()
+	w.age(now)
+	w.count(o)
+
+	switch {
+	case w.slots == 0:
+		if o == late && w.inTrouble() && w.late >= troubleLeast && w.updated-w.since >= warmUp {
+			w.beginLimit()
+		}
+	case w.late > deepShare*w.all && !w.isPartial():
+		if w.lasts(w.lastCut, patience) {
+			w.halve()
+		}
+	case !waiting, o < answered: // no reason for more slots
+	case w.inTrouble():
+		if o == quick && w.isPartial() {
+			w.grow(max(partialGrowth, 1/w.slots))
+		}
+	case w.slots < w.right:
+		w.grow(min(1, w.right-w.slots)) // twice as many when all have been used
+	case w.lasts(w.lastTrouble, calm) && w.lasts(w.lastGrown, calm):
+		w.right /= usualShare // so there are more from the next attempt on
+	}
+}
+
+// count counts an attempt that ended with o.
+func (w *watch) count(o outcome) {
+	w.all++
 	switch o {
 	case late:
 		w.late++
-	case answered:
-		w.inTime++
-		if !w.standsStill() {
-			w.work += most.Seconds()
-		}
-	case failed:
-		w.inTime++
-		w.failed++
+	case quick:
+		w.quick++
 	}
-
-	if !w.mostFail() {
-		w.served = w.updated
-	}
-	switch {
-	case w.inTrouble():
-		w.trouble = w.updated
-		w.grown = 0
-		if o == late && !w.limited && w.isBelievable() {
-			w.limited = true
-			w.known = w.knowsEnough()
-		}
-	case w.limited && w.updated-w.trouble > w.calmTime(): // if no call waits, admit ends it next
-		w.grown += max(growth, 1/float64(w.slots())) // so much for each attempt
+	if w.inTrouble() {
+		w.lastTrouble = w.updated
 	}
 }
 
 // inTrouble reports whether too many attempts are late.
-func (w *watch) inTrouble() bool { return w.late > lateShare*(w.late+w.inTime) }
+func (w *watch) inTrouble() bool { return w.late > troubleShare*w.all }
 
-// isBelievable reports whether enough is known to limit calls because of late attempts.
-func (w *watch) isBelievable() bool {
-	return w.late >= lateLeast && w.updated-w.began >= warmUp
+// isPartial reports whether only a part of the service, or of the calls, is in trouble.
+func (w *watch) isPartial() bool {
+	return w.quick > quickShare*w.all && w.quick > quickInTimeShare*(w.all-w.late)
 }
 
-// knowsEnough reports whether a limit can go by what is usual. A single answer in the first seconds is not enough: it
-// may have come by luck, after the service's trouble had begun.
-func (w *watch) knowsEnough() bool {
-	return w.work > 0 && (w.seenEnough() || usualShare*w.usual() >= 1)
+// beginLimit begins a limit.
+func (w *watch) beginLimit() {
+	w.cut(usualShare * w.usual())
+	w.right = w.slots
+	w.lastGrown = w.updated
 }
 
-func (w *watch) seenEnough() bool { return w.seen > lateWindow.Seconds() }
-
-// calmTime returns how long after the last trouble the limit grows.
-func (w *watch) calmTime() time.Duration {
-	if w.known {
-		return calm
+// halve makes half as many slots, of no more than would be used.
+func (w *watch) halve() {
+	slots := min(w.slots, w.usual())
+	if w.slots >= w.right && !w.lasts(w.lastGrown, standing) {
+		w.right = usualShare * slots
 	}
-	return calmUnknown
+	w.cut(slots / 2)
 }
 
-// mostFail reports whether too many attempts fail in time for what is answered to be usual.
-func (w *watch) mostFail() bool { return w.failed > failedShare*(w.late+w.inTime) }
+// cut makes fewer slots.
+func (w *watch) cut(slots float64) {
+	w.slots = max(1, slots)
+	w.lastCut = w.updated
+}
 
-// standsStill reports whether what is usual stays as it is: while a limit goes by it, and, if enough has been seen
-// before, while most attempts fail in time.
-func (w *watch) standsStill() bool {
-	fails := w.mostFail() && w.updated-w.served < failedLongest
-	return w.limited && w.known || fails && w.seenEnough()
+// grow makes more slots.
+func (w *watch) grow(slots float64) {
+	w.slots += slots
+	w.lastGrown = w.updated
 }
 
 // nobodyWaits ends the limit if the trouble is over, while no call waits.
 func (w *watch) nobodyWaits() {
-	if w.limited && !w.inTrouble() {
-		w.update() // first, so that time under the limit does not count as time that was seen
-		w.limited = false
+	if !w.inTrouble() {
+		w.slots = 0
 	}
 }
 
-// limit returns how many slots there are. More may be in use, from before the trouble. Slots.Limit may ask while there is
-// no call, when begin has not forgotten yet what is over.
-func (w *watch) limit() int {
-	if !w.limited || w.calls == 0 && w.isForgotten(time.Since(epoch)) {
+// most returns how many slots there are. More may be in use, from before the trouble.
+func (w *watch) most() int {
+	if w.slots == 0 {
 		return math.MaxInt
 	}
-	return w.slots()
+	return int(min(math.MaxInt32, math.Round(w.slots)))
 }
 
-// slots returns how many slots there are in trouble. If every attempt takes all of its time, they let usualShare of what
-// is usual reach the service.
-func (w *watch) slots() int {
-	return int(min(math.MaxInt32, math.Round(max(1, usualShare*w.usual())+w.grown)))
-}
+// usual returns how many attempts there would be at once if each took all the time that it may.
+func (w *watch) usual() float64 { return w.allowed / max(w.seen, 1) }
 
-// usual returns how many attempts are usually in progress if each takes all the time that it may: answers in a second ×
-// seconds for each.
-func (w *watch) usual() float64 { return w.work / max(w.seen, 1) }
-
-// update lets what is known fade.
-func (w *watch) update() {
-	now := time.Since(epoch)
-	age := now - w.updated
-	switch {
-	case age < 0: // a test's simulated time begins before the real one
-		w.forget(now)
-		return
-	case age < agingInterval:
+// age lets what is known count less as time goes by. now may be before updated, since calls race for the lock: nothing
+// ages then.
+func (w *watch) age(now time.Duration) {
+	if now-w.updated < agingInterval {
 		return
 	}
+	unit := w.unit()
+	units := (now - w.updated).Seconds() / unit
 	w.updated = now
 
-	left := fade(age, lateWindow)
+	left := math.Exp(-units / shareUnits)
+	w.all *= left
 	w.late *= left
-	w.inTime *= left
-	w.failed *= left
-	if !w.standsStill() {
-		left = fade(age, usualWindow)
-		w.work *= left
-		w.seen = w.seen*left + usualWindow.Seconds()*(1-left)
-	}
+	w.quick *= left
+
+	left = math.Exp(-units / usualUnits)
+	w.begun *= left
+	w.allowed *= left
+	w.seen = w.seen*left + usualUnits*unit*(1-left)
 }
 
-// fade returns what 1 counts after age, if it counts 1/e after window.
-func fade(age, window time.Duration) float64 {
-	return math.Exp(-age.Seconds() / window.Seconds())
+// lasts reports whether something that began at start lasts for longer than so many units.
+func (w *watch) lasts(start time.Duration, units float64) bool {
+	return (w.updated - start).Seconds() > units*w.unit()
+}
+
+// unit returns the seconds of a unit.
+func (w *watch) unit() float64 {
+	if w.begun == 0 {
+		return shortestUnit
+	}
+	return min(max(shortestUnit, w.allowed/w.begun), longestUnit)
 }

@@ -22,7 +22,7 @@ import (
 
 // sizing returns a Retrier whose Slots size themselves, and whose calls are made once.
 func sizing() *backoff.Retrier {
-	return &backoff.Retrier{AttemptTimeout: time.Second, MaxRetries: -1, Slots: new(backoff.Slots)}
+	return &backoff.Retrier{AttemptTimeout: time.Second, MaxAttempts: 1, Slots: new(backoff.Slots)}
 }
 
 // always is an attempt that ends with err, in any number of calls at once.
@@ -128,7 +128,7 @@ func TestWatchHealthy(t *testing.T) {
 			r := sizing()
 			serve(t, r, 1, 10*time.Second)
 			patient := *r
-			patient.MaxRetries = 1
+			patient.MaxAttempts = 2
 			patient.Policy = every(30 * time.Second)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			time.AfterFunc(time.Second+time.Millisecond, cancel)
@@ -145,12 +145,20 @@ func TestWatchHealthy(t *testing.T) {
 			}
 			r.AttemptTimeout = time.Second
 			atOnce(t, r, 100, hang)
-			require.Equal(t, 1, r.Slots.Limit(), "later, it is believed")
+			require.InDelta(t, 75, r.Slots.Limit(), 3, "later, it is believed")
 		},
 	})
 }
 
-// In trouble there are three quarters of what the service usually answers in the time of an attempt.
+// one makes the service of r answer a call a second, and then hang. From then on there is one slot.
+func one(t *testing.T, r *backoff.Retrier) {
+	t.Helper()
+	serve(t, r, 1, 10*time.Second)
+	atOnce(t, r, 3, hang)
+	require.Equal(t, 1, r.Slots.Limit())
+}
+
+// In trouble there are slots for three quarters of the usual calls, if each attempt takes all of its time.
 func TestWatchTrouble(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeout   time.Duration
@@ -166,7 +174,7 @@ func TestWatchTrouble(t *testing.T) {
 		"deadlines are longer":   {time.Second, time.Minute, 8, 6},
 		"only deadlines":         {-1, 2 * time.Second, 8, 12},
 		"the longest timeout":    {math.MaxInt64, 2 * time.Second, 8, 12},
-		"no deadline":            {math.MaxInt64, 0, 8, math.MaxInt32},
+		"no deadline":            {math.MaxInt64, 0, 8, 6 * 3600}, // as if an attempt could take an hour
 		"hardly any time at all": {1, 0, 8, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,45 +193,55 @@ func TestWatchTrouble(t *testing.T) {
 				late := *r
 				late.AttemptTimeout = time.Millisecond
 				atOnce(t, &late, 400, hang)
-				require.Equal(t, test.slots, r.Slots.Limit())
+				require.InEpsilon(t, test.slots, r.Slots.Limit(), 0.001)
 			})
 		})
 	}
 }
 
-// What an attempt says of the service, by how it ended: that it was late, that the service has answered, or that it has
-// failed in time.
+// What an attempt says of the service, by how it ended: that it was late, that the answer was quick, or neither.
 func TestWatchOutcomes(t *testing.T) {
 	nested := func(ctx context.Context) error { // its loop refuses a wait
 		return (&backoff.Retrier{Policy: every(time.Hour)}).Do(ctx, always(errFailed))
 	}
-	const isLate, hasAnswered, hasFailed, saysNothing = "late", "answered", "failed", "nothing"
+	after := func(d time.Duration, err error) func(context.Context) error {
+		return func(context.Context) error {
+			time.Sleep(d)
+			return err
+		}
+	}
+	const third = time.Second/3 - time.Millisecond
+	const isLate, isQuick, isInTime, saysNothing = "late", "quick", "in time", "nothing"
 	for name, test := range map[string]struct {
 		want string
 		op   func(ctx context.Context) error
 	}{
-		"success":                   {hasAnswered, always(nil)},
-		"late success":              {hasAnswered, func(ctx context.Context) error { _ = hang(ctx); return nil }},
-		"permanent":                 {hasAnswered, always(backoff.Permanent(errFailed))},
-		"refused by Retryable":      {hasAnswered, always(io.EOF)},
-		"failure":                   {hasFailed, always(errFailed)},
-		"asks for a wait":           {hasFailed, always(backoff.RetryAfter(errFailed, time.Hour))},
+		"success":                   {isQuick, always(nil)},
+		"success after a third":     {isQuick, after(third, nil)},
+		"success after more":        {isInTime, after(third+time.Microsecond, nil)},
+		"late success":              {isInTime, func(ctx context.Context) error { _ = hang(ctx); return nil }},
+		"permanent":                 {isQuick, always(backoff.Permanent(errFailed))},
+		"permanent after more":      {isInTime, after(third+time.Microsecond, backoff.Permanent(errFailed))},
+		"refused by Retryable":      {isQuick, always(io.EOF)},
+		"failure":                   {isInTime, always(errFailed)},
+		"asks for a wait":           {isInTime, always(backoff.RetryAfter(errFailed, time.Hour))},
 		"its time is over":          {isLate, hang},
+		"its time is long over":     {isLate, after(2*time.Second, errFailed)},
 		"whatever the error":        {isLate, func(ctx context.Context) error { _ = hang(ctx); return errFailed }},
 		"permanent, and late":       {isLate, func(ctx context.Context) error { return backoff.Permanent(hang(ctx)) }},
 		"it says so":                {isLate, always(context.DeadlineExceeded)},
 		"it says so, wrapped":       {isLate, always(fmt.Errorf("get: %w", context.DeadlineExceeded))},
 		"Timeout":                   {isLate, always(timeout{true})},
-		"no Timeout":                {hasFailed, always(timeout{false})},
+		"no Timeout":                {isInTime, always(timeout{false})},
 		"refused, but a timeout":    {isLate, always(errors.Join(io.EOF, timeout{true}))},
 		"verdict":                   {isLate, always(lateness{errFailed, true})},
 		"verdict, permanent":        {isLate, always(lateness{backoff.Permanent(errFailed), true})},
-		"verdict, a timeout":        {hasFailed, always(lateness{timeout{true}, false})},
-		"verdict after its time":    {hasFailed, func(ctx context.Context) error { return lateness{hang(ctx), false} }},
-		"a nested loop's refusal":   {hasFailed, nested},
+		"verdict, a timeout":        {isInTime, always(lateness{timeout{true}, false})},
+		"verdict after its time":    {isInTime, func(ctx context.Context) error { return lateness{hang(ctx), false} }},
+		"a nested loop's refusal":   {isInTime, nested},
 		"a nested loop was refused": {isLate, func(ctx context.Context) error { return refusedLate(ctx) }},
 		"a nested loop's timeout":   {isLate, func(ctx context.Context) error { return (&backoff.Retrier{}).Do(ctx, hang) }},
-		"a nested loop had no slot": {hasFailed, always(backoff.ErrNoSlot)},
+		"a nested loop had no slot": {isInTime, always(backoff.ErrNoSlot)},
 		"goexit":                    {saysNothing, func(context.Context) error { runtime.Goexit(); return nil }},
 		"panic":                     {saysNothing, func(context.Context) error { panic("boom") }},
 	} {
@@ -233,19 +251,17 @@ func TestWatchOutcomes(t *testing.T) {
 					r := sizing()
 					serve(t, r, 1, 5*time.Second)
 					try(t, r, 20, test.op)
-					require.Equal(t, test.want == isLate, r.Slots.Limit() == 1)
+					require.Equal(t, test.want == isLate, r.Slots.Limit() < math.MaxInt)
 				},
-				"answered": func(t *testing.T) { // it counts for what is usual
+				"quick": func(t *testing.T) { // beside late ones, it makes more slots for the calls that wait
 					r := sizing()
-					for range 60 {
-						try(t, r, 8, test.op)
-						time.Sleep(time.Second / 2)
-						serve(t, r, 1, time.Second)
-					}
-					if test.want != isLate {
-						atOnce(t, r, 400, hang)
-						require.Equal(t, test.want == hasAnswered, r.Slots.Limit() > 1, "%d", r.Slots.Limit())
-					}
+					fall(t, r)
+					try(t, r, 20, func(ctx context.Context) error {
+						time.Sleep(time.Millisecond)
+						return test.op(ctx)
+					})
+					limit := r.Slots.Limit()
+					require.Equal(t, test.want == isQuick, limit > 6 && limit < math.MaxInt)
 				},
 				"in time": func(t *testing.T) { // it counts as not late
 					r := sizing()
@@ -253,7 +269,7 @@ func TestWatchOutcomes(t *testing.T) {
 					try(t, r, 100, test.op)
 					r.AttemptTimeout = 1
 					atOnce(t, r, 20, hang)
-					inTime := test.want == hasAnswered || test.want == hasFailed
+					inTime := test.want == isQuick || test.want == isInTime
 					require.Equal(t, inTime, r.Slots.Limit() == math.MaxInt)
 				},
 			})
@@ -266,7 +282,7 @@ func try(t *testing.T, r *backoff.Retrier, n int, op func(context.Context) error
 	t.Helper()
 	c := *r
 	c.Retryable = func(err error) bool { return !errors.Is(err, io.EOF) }
-	c.MaxRetries = 0
+	c.MaxAttempts = 0
 	c.Policy = func() backoff.BackOff { return &backoff.StopBackOff{} }
 	var calls sync.WaitGroup
 	for range n {
@@ -303,7 +319,7 @@ func (e lateness) LateAttempt() bool { return e.yes }
 
 // A verdict around nothing is a failure all the same.
 func TestWatchVerdict(t *testing.T) {
-	r := backoff.Retrier{MaxRetries: -1}
+	r := backoff.Retrier{MaxAttempts: 1}
 	require.NotNil(t, r.Do(t.Context(), always(lateness{})))
 }
 
@@ -365,9 +381,9 @@ func TestWatchEnd(t *testing.T) {
 		"calls wait": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			calls := hold(t, r, 100, 100*time.Millisecond, nil)
+			calls := hold(t, r, 100, 500*time.Millisecond, nil)
 			require.Equal(t, 94, r.Slots.Waiting())
-			time.Sleep(1500 * time.Millisecond) // 90 calls have been answered
+			time.Sleep(7500 * time.Millisecond) // 90 calls have been answered
 			require.Equal(t, 6, r.Slots.InUse())
 			calls.Wait()
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
@@ -375,13 +391,13 @@ func TestWatchEnd(t *testing.T) {
 		"the last one leaves the line": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			calls := hold(t, r, 78, 100*time.Millisecond, nil) // 13 times 6
+			calls := hold(t, r, 78, 500*time.Millisecond, nil) // 13 times 6
 			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(1250*time.Millisecond, cancel)
+			time.AfterFunc(6250*time.Millisecond, cancel)
 			var last sync.WaitGroup
 			last.Go(func() { require.ErrorIs(t, r.Do(ctx, unexpected), backoff.ErrNoSlot) })
 
-			time.Sleep(1240 * time.Millisecond)
+			time.Sleep(6240 * time.Millisecond)
 			require.Equal(t, 1, r.Slots.Waiting())
 			require.Equal(t, 6, r.Slots.Limit())
 			last.Wait()
@@ -389,133 +405,340 @@ func TestWatchEnd(t *testing.T) {
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
 			calls.Wait()
 		},
-		"a metric is read": func(t *testing.T) {
-			r, read := sizing(), sizing()
-			for _, r := range []*backoff.Retrier{r, read} {
-				serve(t, r, 8, time.Minute)
-			}
-			for range 50 {
-				atOnce(t, r, 3, hang)
-				atOnce(t, read, 3, hang)
-				read.Slots.Limit()
-				serve(t, r, 4, time.Second)
-				serve(t, read, 4, time.Second)
-				read.Slots.InUse()
-			}
-			require.Equal(t, r.Slots.Limit(), read.Slots.Limit())
-		},
 	})
 }
 
-// A limit that is too low grows while calls wait and the service is well, each time that all slots have been used.
-func TestWatchGrowth(t *testing.T) {
-	// inLine lets calls that take 200 ms stand in line. They end with what outcome returns.
-	inLine := func(t *testing.T, r *backoff.Retrier, outcome func() error) *sync.WaitGroup {
-		t.Helper()
-		var calls sync.WaitGroup
-		for range 3000 {
-			calls.Go(func() {
-				_ = r.Do(t.Context(), func(context.Context) error {
-					time.Sleep(200 * time.Millisecond)
-					return outcome()
-				})
-			})
-		}
-		synctest.Wait()
-		return &calls
+// What a metric reads changes nothing.
+func TestWatchMetric(t *testing.T) {
+	var limits [2][]int
+	for i, read := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := sizing()
+			serve(t, r, 8, time.Minute)
+			for range 50 {
+				atOnce(t, r, 3, hang)
+				if read {
+					r.Slots.Limit()
+				}
+				serve(t, r, 4, time.Second)
+				if read {
+					r.Slots.InUse()
+				}
+				limits[i] = append(limits[i], r.Slots.Limit())
+				if read {
+					time.Sleep(2 * time.Second)
+					r.Slots.Limit()
+					time.Sleep(2 * time.Second)
+				} else {
+					time.Sleep(4 * time.Second)
+				}
+			}
+		})
 	}
-	well := func() error { return nil }
+	require.Equal(t, limits[0], limits[1])
+}
 
+// inLine lets n calls stand in line, which end with what outcome returns, after d.
+func inLine(t *testing.T, r *backoff.Retrier, n int, d time.Duration, outcome func() error) *sync.WaitGroup {
+	t.Helper()
+	var calls sync.WaitGroup
+	for range n {
+		calls.Go(func() {
+			_ = r.Do(t.Context(), func(context.Context) error {
+				time.Sleep(d)
+				return outcome()
+			})
+		})
+	}
+	synctest.Wait()
+	return &calls
+}
+
+func well() error { return nil }
+
+func down() error { return context.DeadlineExceeded }
+
+// While nearly all attempts are late, half of the slots go every five times of an attempt.
+func TestWatchHalves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		fall(t, r)
+		calls := inLine(t, r, 500, time.Second, down)
+		limits := []int{6}
+		last := time.Now()
+		for range 1000 {
+			time.Sleep(50 * time.Millisecond)
+			limit := r.Slots.Limit()
+			if limit == limits[len(limits)-1] {
+				continue
+			}
+			require.GreaterOrEqual(t, time.Since(last), 5*time.Second)
+			limits = append(limits, limit)
+			last = time.Now()
+		}
+		require.Equal(t, []int{6, 3, 2, 1}, limits)
+		calls.Wait()
+		require.Equal(t, 1, r.Slots.Limit())
+	})
+}
+
+// cycle returns what repeats outcomes, in any goroutine.
+func cycle(outcomes ...error) func() error {
+	var n atomic.Int64
+	return func() error { return outcomes[int(n.Add(1))%len(outcomes)] }
+}
+
+// A cut starts from no more than the usual calls: what a partial hang has added does not stand in its way.
+func TestWatchHalvesUsual(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		fall(t, r)
+		calls := inLine(t, r, 12000, 10*time.Millisecond, cycle(nil, context.DeadlineExceeded))
+		for r.Slots.Limit() < 200 {
+			time.Sleep(time.Millisecond)
+		}
+		require.Less(t, r.Slots.Limit(), math.MaxInt)
+		calls.Wait()
+		require.Greater(t, r.Slots.Limit(), 200)
+
+		for range 120 { // the burst is no longer usual
+			atOnce(t, r, 1, always(context.DeadlineExceeded))
+			time.Sleep(time.Second)
+		}
+		require.LessOrEqual(t, r.Slots.Limit(), 1)
+	})
+}
+
+// How many slots there are while calls wait, once the service is well again.
+func TestWatchGrowth(t *testing.T) {
+	// outage lets the service of r be down for so long, with calls in line, and then well. No answer is quick.
+	outage := func(t *testing.T, r *backoff.Retrier, d time.Duration) *sync.WaitGroup {
+		t.Helper()
+		begin := time.Now()
+		calls := inLine(t, r, 6000, 400*time.Millisecond, func() error {
+			if time.Since(begin) < d {
+				return context.DeadlineExceeded
+			}
+			return nil
+		})
+		time.Sleep(d)
+		return calls
+	}
 	inBubbles(t, map[string]func(t *testing.T){
-		"after half a minute": func(t *testing.T) {
+		"what is right comes back": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			calls := inLine(t, r, well)
-			time.Sleep(30 * time.Second)
+			calls := outage(t, r, 20*time.Second)
+			require.LessOrEqual(t, r.Slots.Limit(), 2)
+			time.Sleep(10 * time.Second)
+			require.Equal(t, 5, r.Slots.Limit(), "six were too many, so it is three quarters")
+			time.Sleep(45 * time.Second)
+			require.Equal(t, 5, r.Slots.Limit())
+			time.Sleep(20 * time.Second)
+			require.InDelta(t, 6.5, r.Slots.Limit(), 0.5, "a third more after a minute")
+			time.Sleep(60 * time.Second)
+			require.InDelta(t, 9, r.Slots.Limit(), 1, "and after another")
+			calls.Wait()
+			require.Equal(t, math.MaxInt, r.Slots.Limit())
+		},
+		"slots that have stood for long were not too many": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			calls := inLine(t, r, 400, 400*time.Millisecond, well)
+			time.Sleep(16 * time.Second) // the trouble is over, calls wait, and six slots hold
 			require.Equal(t, 6, r.Slots.Limit())
-			// Trouble ended after a second or so, when a quarter was late. Since then all slots have been used
-			// five times in a second.
-			time.Sleep(2 * time.Second)
-			require.InDelta(t, 11, r.Slots.Limit(), 3)
+			more := outage(t, r, 20*time.Second)
+			require.LessOrEqual(t, r.Slots.Limit(), 3)
 			time.Sleep(10 * time.Second)
-			require.Greater(t, r.Slots.Limit(), 100, "a tenth, when that is more than a slot")
+			require.Equal(t, 6, r.Slots.Limit())
 			calls.Wait()
+			more.Wait()
 		},
-		"after a second if nothing is known": func(t *testing.T) {
+		"twice as many when all have been used": func(t *testing.T) {
 			r := sizing()
-			atOnce(t, r, 20, hang)
+			serve(t, r, 64, time.Minute)
+			atOnce(t, r, 100, hang)
+			require.InDelta(t, 48, r.Slots.Limit(), 5)
+			calls := outage(t, r, 40*time.Second)
 			require.Equal(t, 1, r.Slots.Limit())
-			calls := inLine(t, r, well)
-			time.Sleep(10 * time.Second)
-			require.Greater(t, r.Slots.Limit(), 3)
+			limit := 1
+			for range 25 { // ten seconds, of which the first five are trouble
+				time.Sleep(400 * time.Millisecond)
+				require.LessOrEqual(t, r.Slots.Limit(), 4*limit+4, "all are used twice at most")
+				limit = r.Slots.Limit()
+			}
+			require.Greater(t, limit, 30)
 			calls.Wait()
 		},
-		"new trouble takes it back": func(t *testing.T) {
+		"what is right is kept if trouble comes before that": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			var down atomic.Bool
-			calls := inLine(t, r, func() error {
-				if down.Load() {
+			begin := time.Now()
+			calls := inLine(t, r, 3000, 400*time.Millisecond, func() error {
+				now := time.Since(begin)
+				if now < 20*time.Second || now > 25*time.Second && now < 45*time.Second {
 					return context.DeadlineExceeded
 				}
 				return nil
 			})
-			time.Sleep(36 * time.Second)
-			require.Greater(t, r.Slots.Limit(), 15)
-			down.Store(true)
-			time.Sleep(2 * time.Second)
-			require.Equal(t, 6, r.Slots.Limit())
+			time.Sleep(25 * time.Second)
+			require.Less(t, r.Slots.Limit(), 5)
+			time.Sleep(30 * time.Second)
+			require.Equal(t, 5, r.Slots.Limit())
+			calls.Wait()
+		},
+		"failures are no reason": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			begin := time.Now()
+			calls := inLine(t, r, 500, 400*time.Millisecond, func() error {
+				if time.Since(begin) < 20*time.Second {
+					return context.DeadlineExceeded
+				}
+				return errFailed
+			})
+			time.Sleep(40 * time.Second)
+			require.LessOrEqual(t, r.Slots.Limit(), 2)
+			calls.Wait()
+		},
+		"not while some are late": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			calls := inLine(t, r, 1000, 500*time.Millisecond, cycle(nil, context.DeadlineExceeded)) // none is quick
+			time.Sleep(time.Minute)
+			require.Equal(t, 6, r.Slots.Limit(), "neither more nor fewer")
+			calls.Wait()
+		},
+		"not if many answers are slow": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			var n atomic.Int64
+			for range 600 {
+				go func() {
+					_ = r.Do(t.Context(), func(context.Context) error {
+						time.Sleep(200 * time.Millisecond)
+						switch n.Add(1) % 10 {
+						case 0, 3, 6, 9:
+							return context.DeadlineExceeded
+						case 1, 4, 7: // three of six in time are not quick
+							time.Sleep(300 * time.Millisecond)
+						}
+						return nil
+					})
+				}()
+			}
+			time.Sleep(10 * time.Second) // the quick ones of before are forgotten
+			limit := r.Slots.Limit()
+			time.Sleep(10 * time.Second)
+			require.Equal(t, limit, r.Slots.Limit())
+			require.Less(t, limit, 20)
+			time.Sleep(time.Minute)
+		},
+		"trouble now and then": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			var now atomic.Bool
+			calls := inLine(t, r, 3000, 400*time.Millisecond, func() error {
+				if now.Load() {
+					return context.DeadlineExceeded
+				}
+				return nil
+			})
+			for range 6 { // 30 s
+				time.Sleep(29 * time.Second)
+				require.Equal(t, 6, r.Slots.Limit())
+				now.Store(true)
+				time.Sleep(time.Second)
+				now.Store(false)
+			}
+			calls.Wait()
+		},
+		"if a part hangs": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			calls := inLine(t, r, 1000, 200*time.Millisecond, cycle(nil, context.DeadlineExceeded))
+			time.Sleep(5 * time.Second)
+			require.Greater(t, r.Slots.Limit(), 20)
+			calls.Wait()
+		},
+		"if most hang": func(t *testing.T) { // seven of nine
+			r := sizing()
+			fall(t, r)
+			late := context.DeadlineExceeded
+			calls := inLine(t, r, 3000, 200*time.Millisecond, cycle(nil, late, late, late, nil, late, late, late, late))
+			time.Sleep(20 * time.Second)
+			require.Greater(t, r.Slots.Limit(), 20)
 			calls.Wait()
 		},
 	})
 }
 
-// A single answer in the first seconds is nothing usual. Enough of them are.
-func TestWatchLucky(t *testing.T) {
-	for answers, learnt := range map[int]bool{0: true, 1: true, 50: false} {
-		synctest.Test(t, func(t *testing.T) {
-			r := sizing()
-			first := hold(t, r, 20, time.Second, context.DeadlineExceeded)
-			atOnce(t, r, answers, always(nil))
-			first.Wait()
-			atOnce(t, r, 100, always(context.DeadlineExceeded))
-			before := r.Slots.Limit()
-			require.Less(t, before, math.MaxInt)
-
-			calls := hold(t, r, 200, 50*time.Millisecond, nil) // the service is back, and calls wait
-			time.Sleep(3 * time.Second)
-			require.Equal(t, learnt, r.Slots.Limit() > before, "%d answers, %d slots at first", answers, before)
-			calls.Wait()
-		})
-	}
-}
-
-// Where nothing usual is known when trouble begins, it is learnt meanwhile.
+// A process that starts in an outage has slots for the calls that it has begun.
 func TestWatchUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sizing()
 		atOnce(t, r, 20, hang)
-		require.Equal(t, 1, r.Slots.Limit())
-
-		ops := make(chan error)
-		for range 2 { // that one waits keeps the limit
-			go func() {
-				for err := range ops {
-					_ = r.Do(t.Context(), always(err))
-				}
-			}()
-		}
-		for range 4 {
-			for range 20 {
-				ops <- nil
-				time.Sleep(50 * time.Millisecond)
-			}
-			ops <- context.DeadlineExceeded
-			ops <- context.DeadlineExceeded
-		}
-		close(ops)
-		require.Greater(t, r.Slots.Limit(), 1)
+		require.Equal(t, 15, r.Slots.Limit())
 	})
+}
+
+// Times that an attempt may take, from nothing to ten years, on one Slots: it can be limited, and is well again.
+func TestWatchExtremes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		r.AttemptTimeout = -1
+		for range 1000 {
+			for _, left := range []time.Duration{1, 10 * 365 * 24 * time.Hour, math.MaxInt64} {
+				ctx, cancel := context.WithTimeout(t.Context(), left)
+				_ = r.Do(ctx, always(nil))
+				cancel()
+			}
+			time.Sleep(time.Second)
+		}
+		r.AttemptTimeout = time.Second
+		atOnce(t, r, 3000, always(context.DeadlineExceeded))
+		require.Less(t, r.Slots.Limit(), 10_000)
+		require.Positive(t, r.Slots.Limit())
+		atOnce(t, r, 10_000, always(nil))
+		require.Equal(t, math.MaxInt, r.Slots.Limit())
+	})
+}
+
+// badContext is a context whose Deadline panics from the n-th call on.
+type badContext struct {
+	context.Context
+	n *int
+}
+
+func (c badContext) Deadline() (time.Time, bool) {
+	*c.n--
+	if *c.n < 0 {
+		panic("boom")
+	}
+	return c.Context.Deadline()
+}
+
+// A context that panics leaves no lock, no slot and no call behind.
+func TestWatchBadContext(t *testing.T) {
+	for n := range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			r := sizing()
+			r.MaxAttempts = 2
+			left := n
+			func() {
+				defer func() { _ = recover() }()
+				_ = r.Do(badContext{t.Context(), &left}, always(errFailed))
+			}()
+			require.Zero(t, r.Slots.InUse())
+			require.Zero(t, r.Slots.Waiting())
+			serve(t, r, 8, time.Minute)
+			time.Sleep(4 * time.Second) // no call is left, so all is forgotten
+			short := *r
+			short.AttemptTimeout = time.Millisecond
+			atOnce(t, &short, 50, hang)
+			require.Equal(t, math.MaxInt, r.Slots.Limit())
+		})
+	}
 }
 
 // Three seconds after its last call has ended, a Slots knows nothing any more. Calls in line and in long waits are calls.
@@ -571,7 +794,7 @@ func TestWatchForgets(t *testing.T) {
 			r := sizing()
 			serve(t, r, 8, time.Minute)
 			patient := *r
-			patient.MaxRetries = 1
+			patient.MaxAttempts = 2
 			patient.Policy = every(time.Minute)
 			var call sync.WaitGroup
 			call.Go(func() { require.NoError(t, patient.Do(t.Context(), returning(errFailed, nil))) })
@@ -600,7 +823,7 @@ func TestWatchGiveBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sizing()
 		serve(t, r, 8, time.Minute)
-		r.MaxRetries = 1
+		r.MaxAttempts = 2
 		r.Policy = every(0)
 
 		var calls sync.WaitGroup
@@ -618,54 +841,11 @@ func TestWatchGiveBack(t *testing.T) {
 	})
 }
 
-// While a service refuses most attempts, what it usually answers is not forgotten. If nothing was known, it is learnt
-// all the same.
-func TestWatchRefused(t *testing.T) {
-	// refuse makes so many of ten calls fail, ten calls a second.
-	refuse := func(t *testing.T, r *backoff.Retrier, failures int, d time.Duration) {
-		t.Helper()
-		for range int(d.Seconds()) {
-			for i := range 10 {
-				if i < failures {
-					require.Error(t, r.Do(t.Context(), always(errFailed)))
-				} else {
-					require.NoError(t, r.Do(t.Context(), always(nil)))
-				}
-				time.Sleep(time.Second / 10)
-			}
-		}
-	}
-	for name, test := range map[string]struct {
-		served   time.Duration
-		failures int
-		refused  time.Duration
-		slots    int
-	}{
-		"all, for a minute":              {time.Minute, 10, time.Minute, 6},
-		"all, for four minutes":          {time.Minute, 10, 4 * time.Minute, 6},
-		"all, for ten minutes":           {time.Minute, 10, 10 * time.Minute, 1},
-		"nine of ten, always":            {time.Minute, 9, 10 * time.Minute, 1},
-		"four of ten":                    {time.Minute, 4, time.Minute, 5},
-		"all, and nothing before":        {0, 10, time.Minute, 1},
-		"six of ten, from the beginning": {0, 6, time.Minute, 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := sizing()
-				serve(t, r, 8, test.served)
-				refuse(t, r, test.failures, test.refused)
-				atOnce(t, r, 60, hang)
-				require.Equal(t, test.slots, r.Slots.Limit())
-			})
-		})
-	}
-}
-
 // A call that holds a slot of a Slots that nobody knows a limit for keeps it in short waits, as one of NewSlots does.
 func TestWatchKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sizing()
-		r.MaxRetries = 1
+		r.MaxAttempts = 2
 		r.Policy = every(time.Second - 1)
 		var call sync.WaitGroup
 		call.Go(func() { require.NoError(t, r.Do(t.Context(), returning(errFailed, nil))) })
@@ -696,6 +876,10 @@ func TestWatchTimeStepsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { fall(t, r) })
 	for range 2 {
 		synctest.Test(t, func(t *testing.T) {
+			atOnce(t, r, 20, hang)
+			require.Less(t, r.Slots.Limit(), math.MaxInt)
+		})
+		synctest.Test(t, func(t *testing.T) {
 			calls := hold(t, r, 50, time.Second, nil)
 			require.Equal(t, 50, r.Slots.InUse())
 			calls.Wait()
@@ -722,7 +906,7 @@ func TestWatchPanics(t *testing.T) {
 				r := sizing()
 				serve(t, r, 8, time.Minute)
 				broken := *r
-				broken.MaxRetries = 3
+				broken.MaxAttempts = 4
 				set(&broken)
 				for range 1000 {
 					require.Panics(t, func() { _ = broken.Do(t.Context(), always(errFailed)) })
@@ -761,8 +945,7 @@ func TestWatchLine(t *testing.T) {
 	for timeout, wait := range map[time.Duration]time.Duration{time.Second: 7 * time.Second, -1: 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			r := sizing()
-			atOnce(t, r, 20, hang)
-			require.Equal(t, 1, r.Slots.Limit())
+			one(t, r)
 			calls := hold(t, r, 1, 10*time.Second, nil)
 
 			r.AttemptTimeout = timeout

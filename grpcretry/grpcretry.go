@@ -94,11 +94,12 @@ type Options struct {
 	// Slots that are set hold for all targets together. Set new(backoff.Slots) if a metric must read them.
 	Slots *backoff.Slots
 
-	// MaxRetries limits the retries of a call. Zero means 3, whatever Policy is, and a negative value none.
-	MaxRetries int
+	// MaxAttempts limits the attempts of a call, whatever Policy is. Zero means 4, one means no retries, and a negative
+	// value no limit.
+	MaxAttempts int
 
 	// MaxRetryAfter is the longest wait that a server may ask for. If it asks for more, the call ends. Zero
-	// means one minute. With a negative value, each status that asks for a wait ends the call.
+	// means one minute, a negative value no limit.
 	MaxRetryAfter time.Duration
 
 	// Policy returns a new policy for each call, which says how long to wait. Nil, or a Policy that returns
@@ -211,7 +212,7 @@ func (o *Options) retrier(method string) backoff.Retrier {
 	r := backoff.Retrier{
 		AttemptTimeout: o.AttemptTimeout,
 		Slots:          o.Slots,
-		MaxRetries:     o.MaxRetries,
+		MaxAttempts:    o.MaxAttempts,
 		MaxRetryAfter:  o.MaxRetryAfter,
 		Policy:         o.Policy,
 		Budget:         o.Budget,
@@ -223,7 +224,7 @@ func (o *Options) retrier(method string) backoff.Retrier {
 	}
 
 	if o.Idempotent == nil || !o.Idempotent(method) {
-		r.MaxRetries = -1
+		r.MaxAttempts = 1
 		if r.AttemptTimeout == 0 && r.Slots == nil {
 			r.AttemptTimeout = -1
 		}
@@ -265,7 +266,7 @@ func (c *call) attempted(err error, trailer metadata.MD) error {
 	}
 
 	wait, allowed := serverWait(err, trailer.Get("grpc-retry-pushback-ms"))
-	once := c.retrier.MaxRetries < 0
+	once := c.retrier.MaxAttempts == 1
 	if once || !allowed || !c.retryable(err) {
 		return withLate(backoff.Permanent(err))
 	}

@@ -278,8 +278,8 @@ func TestIdempotent(t *testing.T) {
 	}
 }
 
-// Zero is three retries with the Retrier's waits, whatever Policy is.
-func TestMaxRetries(t *testing.T) {
+// Zero is four attempts with the Retrier's waits, whatever Policy is.
+func TestMaxAttempts(t *testing.T) {
 	for _, test := range []struct {
 		options grpcretry.Options
 		want    int // attempts
@@ -287,9 +287,9 @@ func TestMaxRetries(t *testing.T) {
 		{grpcretry.Options{}, 4},
 		{grpcretry.Options{Policy: func() backoff.BackOff { return nil }}, 4},
 		{grpcretry.Options{Policy: every(0)}, 4},
-		{grpcretry.Options{MaxRetries: 2}, 3},
-		{grpcretry.Options{MaxRetries: -1}, 1},
-		{grpcretry.Options{MaxRetries: math.MaxInt, Policy: func() backoff.BackOff {
+		{grpcretry.Options{MaxAttempts: 3}, 3},
+		{grpcretry.Options{MaxAttempts: 1}, 1},
+		{grpcretry.Options{MaxAttempts: -1, Policy: func() backoff.BackOff {
 			return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 4)
 		}}, 5},
 	} {
@@ -363,7 +363,7 @@ func TestMaxRetryAfter(t *testing.T) {
 		{0, math.MaxInt64, true},
 		{time.Second, time.Second, false},
 		{time.Second, time.Second + 1, true},
-		{-1, 1, true},
+		{-1, time.Hour, false},
 		{-1, 0, false},
 	} {
 		bubble(t, fmt.Sprint(test.limit, test.asked), func(t *testing.T) {
@@ -411,7 +411,7 @@ func TestAttemptTimeout(t *testing.T) {
 		bubble(t, test.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			test.options.MaxRetries = 1
+			test.options.MaxAttempts = 2
 			test.options.Policy = every(0)
 			attempts := 1
 			if test.options.Idempotent == nil && test.want < time.Hour {
@@ -459,7 +459,7 @@ var ends = []end{
 		answer: always(errGone), attempts: 1, code: codes.NotFound, matches: []error{errGone},
 	},
 	{
-		name: "no retries left", options: grpcretry.Options{MaxRetries: 1},
+		name: "no retries left", options: grpcretry.Options{MaxAttempts: 2},
 		answer: always(errBusy), attempts: 2, elapsed: time.Second,
 		code: codes.Unavailable, matches: []error{backoff.ErrRetriesExhausted, errBusy},
 		text: "retries exhausted: rpc error: code = Unavailable desc = busy",
@@ -492,12 +492,6 @@ var ends = []end{
 		name:   "the server says slow down for too long",
 		answer: always(slowDown(61 * time.Second)), attempts: 1,
 		code: codes.ResourceExhausted, matches: []error{backoff.ErrRetriesExhausted, slowDown(61 * time.Second)},
-		text: "busy", details: 2,
-	},
-	{
-		name: "the server says slow down, and no wait is allowed", options: grpcretry.Options{MaxRetryAfter: -1},
-		answer: always(slowDown(1)), attempts: 1,
-		code: codes.ResourceExhausted, matches: []error{backoff.ErrRetriesExhausted, slowDown(1)},
 		text: "busy", details: 2,
 	},
 	{
@@ -543,7 +537,7 @@ var ends = []end{
 		code: codes.DeadlineExceeded, matches: []error{context.DeadlineExceeded, errBusy}, text: "busy",
 	},
 	{
-		name: "attempts took too long", options: grpcretry.Options{AttemptTimeout: time.Second, MaxRetries: 1},
+		name: "attempts took too long", options: grpcretry.Options{AttemptTimeout: time.Second, MaxAttempts: 2},
 		answer: hang, attempts: 2, elapsed: 3 * time.Second,
 		code: codes.DeadlineExceeded, matches: []error{backoff.ErrRetriesExhausted},
 	},
@@ -595,9 +589,9 @@ func (e end) run(t *testing.T) {
 // the attempt's says no more than that it failed, and otherwise with the answer.
 func TestContextEnds(t *testing.T) {
 	for name, o := range map[string]grpcretry.Options{
-		"repeated":            {},
-		"once, by its method": {Idempotent: never},
-		"once, by MaxRetries": {MaxRetries: -1},
+		"repeated":             {},
+		"once, by its method":  {Idempotent: never},
+		"once, by MaxAttempts": {MaxAttempts: 1},
 	} {
 		for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
 			for _, last := range []error{status.Error(code, "no"), withDetails(code, wait(time.Second))} {
@@ -675,8 +669,8 @@ func (errWithoutCode) GRPCStatus() *status.Status { return status.New(codes.OK, 
 // What is sent once has its own status, and no Retryable is asked.
 func TestOnce(t *testing.T) {
 	for name, o := range map[string]grpcretry.Options{
-		"by its method": {Idempotent: never},
-		"by MaxRetries": {MaxRetries: -1},
+		"by its method":  {Idempotent: never},
+		"by MaxAttempts": {MaxAttempts: 1},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			o.Retryable = func(error) bool {

@@ -168,7 +168,7 @@ func testHostile(t *testing.T, slots *backoff.Slots, most int64) {
 			},
 			AttemptTimeout: 50 * time.Millisecond,
 			Slots:          slots,
-			MaxRetries:     9,
+			MaxAttempts:    10,
 			MaxRetryAfter:  20 * time.Millisecond,
 			Policy: func() backoff.BackOff {
 				return backoff.NewExponentialBackOff(backoff.WithInitialInterval(time.Millisecond), backoff.WithJitter(backoff.FullJitter))

@@ -26,8 +26,8 @@ func TestRestartInCall(t *testing.T) {
 		s := &service{answer: always(nil)}
 		retries := 0
 		client := s.dial(t, grpcretry.Options{
-			MaxRetries: 100,
-			Policy:     every(time.Second),
+			MaxAttempts: 101,
+			Policy:      every(time.Second),
 			Notify: func(context.Context, string, int, error, time.Duration) {
 				retries++
 				if retries == 3 {

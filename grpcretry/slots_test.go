@@ -133,12 +133,12 @@ func TestLateIsPrivate(t *testing.T) {
 		notified int
 	}{
 		"sent once":            {grpcretry.Options{Idempotent: never}, late, late, 0},
-		"no retries":           {grpcretry.Options{MaxRetries: -1}, late, late, 0},
+		"no retries":           {grpcretry.Options{MaxAttempts: 1}, late, late, 0},
 		"not retried":          {grpcretry.Options{Retryable: func(error) bool { return false }}, late, late, 0},
 		"no retries left":      {grpcretry.Options{}, late, backoff.ErrRetriesExhausted, 3},
 		"none left, with wait": {grpcretry.Options{}, lateWithWait, backoff.ErrRetriesExhausted, 3},
-		"too long a wait":      {grpcretry.Options{MaxRetryAfter: -1}, lateWithWait, backoff.ErrRetriesExhausted, 0},
-		"budget empty":         {grpcretry.Options{MaxRetries: 9, Budget: new(backoff.Budget)}, late, backoff.ErrBudgetExhausted, 5},
+		"too long a wait":      {grpcretry.Options{MaxRetryAfter: 1}, lateWithWait, backoff.ErrRetriesExhausted, 0},
+		"budget empty":         {grpcretry.Options{MaxAttempts: 10, Budget: new(backoff.Budget)}, late, backoff.ErrBudgetExhausted, 5},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			var told []error
@@ -165,7 +165,7 @@ type fleet struct {
 }
 
 func newFleet(t *testing.T) fleet {
-	return fleet{t, grpcretry.UnaryClientInterceptor(grpcretry.Options{AttemptTimeout: time.Second, MaxRetries: -1})}
+	return fleet{t, grpcretry.UnaryClientInterceptor(grpcretry.Options{AttemptTimeout: time.Second, MaxAttempts: 1})}
 }
 
 func (f fleet) connect(target string) *grpc.ClientConn {

@@ -40,7 +40,7 @@ func (c *call) run() error {
 	retrier := backoff.Retrier{
 		AttemptTimeout: cmp.Or(c.timeout, -1),
 		Slots:          t.slots(c.request.URL),
-		MaxRetries:     t.MaxRetries,
+		MaxAttempts:    t.MaxAttempts,
 		MaxRetryAfter:  t.MaxRetryAfter,
 		Policy:         t.Policy,
 		Notify:         c.notify,

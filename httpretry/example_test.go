@@ -110,7 +110,7 @@ func Example_log() {
 	// level=INFO msg=done method=GET attempts=2
 }
 
-// In a test of code that uses the client, MaxRetries turns the retries off.
+// In a test of code that uses the client, MaxAttempts turns the retries off.
 func Example_off() {
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -121,7 +121,7 @@ func Example_off() {
 
 	client := &http.Client{
 		Transport: &httpretry.Transport{
-			MaxRetries: -1,
+			MaxAttempts: 1,
 		},
 	}
 	resp, err := client.Get(server.URL)

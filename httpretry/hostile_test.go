@@ -220,7 +220,7 @@ func newHostileClient(url, protocol string, slots *backoff.Slots) *hostileClient
 		BodyTimeout:    hostileTimeout,
 		Slots:          c.slots,
 		MaxRetryAfter:  20 * time.Millisecond,
-		MaxRetries:     4,
+		MaxAttempts:    5,
 		Policy: func() backoff.BackOff {
 			short := backoff.WithInitialInterval(time.Millisecond)
 			return backoff.NewExponentialBackOff(short, backoff.WithJitter(backoff.FullJitter))

@@ -45,7 +45,7 @@ type fleet struct {
 
 func newFleet() fleet {
 	base := new(hanging)
-	return fleet{&httpretry.Transport{Base: base, AttemptTimeout: time.Second, MaxRetries: -1}, base}
+	return fleet{&httpretry.Transport{Base: base, AttemptTimeout: time.Second, MaxAttempts: 1}, base}
 }
 
 const crowd = 50 // requests at once

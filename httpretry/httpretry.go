@@ -85,11 +85,12 @@ type Transport struct {
 	// for one service. backoff.NewSlots(math.MaxInt) turns them off.
 	Slots *backoff.Slots
 
-	// MaxRetries limits the retries, whatever Policy is. Zero means 3, a negative value none.
-	MaxRetries int
+	// MaxAttempts limits the attempts, whatever Policy is. Zero means 4, one means no retries, and a negative value no
+	// limit.
+	MaxAttempts int
 
 	// MaxRetryAfter limits the wait that a server may ask for, by Retry-After-Ms or else Retry-After: a response that
-	// asks for more is returned. No wait is shorter. Zero means one minute, a negative value that none may be asked for.
+	// asks for more is returned. No wait is shorter. Zero means one minute, a negative value no limit.
 	MaxRetryAfter time.Duration
 
 	// Policy returns the waits of one request, a new policy each time. Nil, or a nil policy, means a [backoff.Retrier]'s.

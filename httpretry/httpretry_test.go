@@ -398,7 +398,7 @@ func TestRetryAfter(t *testing.T) {
 	requireWait(t, 0, ninety, refused)
 	requireWait(t, 90*time.Second, ninety, 90*time.Second)
 	requireWait(t, 89*time.Second, ninety, refused)
-	requireWait(t, -1, ninety, refused)
+	requireWait(t, -1, ninety, 90*time.Second)
 }
 
 // requireWait requires that a 503 with this header is followed by a wait, if MaxRetryAfter is limit.
@@ -525,7 +525,7 @@ func TestSigner(t *testing.T) {
 		signatures = append(signatures, strings.Join(req.Header["Signature"], ", ")+req.URL.RawQuery)
 		return &http.Response{StatusCode: 503}, nil
 	})
-	transport.MaxRetries = 1
+	transport.MaxAttempts = 2
 	req := newRequest(t, "GET", "http://localhost", "")
 	_, err := transport.RoundTrip(req)
 	require.NoError(t, err)

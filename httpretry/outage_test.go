@@ -117,7 +117,7 @@ func TestOutage(t *testing.T) {
 	skipWithRaceDetector(t)
 	ways := map[string]func(*httpretry.Transport){
 		"zero":       func(*httpretry.Transport) {},
-		"no retries": func(t *httpretry.Transport) { t.MaxRetries = -1; t.Slots = backoff.NewSlots(math.MaxInt) },
+		"no retries": func(t *httpretry.Transport) { t.MaxAttempts = 1; t.Slots = backoff.NewSlots(math.MaxInt) },
 		"no slots":   func(t *httpretry.Transport) { t.Slots = backoff.NewSlots(math.MaxInt) },
 	}
 	for _, timeout := range []time.Duration{0, time.Second} {

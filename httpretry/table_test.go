@@ -29,7 +29,7 @@ import (
 //
 // The kinds of requests: once has a body and no GetBody; mark is a key without values; empty is a key with an empty
 // value; yes and no are the answers of Idempotent; asks has a Retryable that also says yes to 401 and 407; none has
-// MaxRetries -1; patient has AttemptTimeout -1.
+// MaxAttempts 1; patient has AttemptTimeout -1.
 //
 // The columns are a status; status 409 with X-Should-Retry; a connection that is refused; one that net/http does not
 // get, for example from a proxy; a connection that is cut before the request is read, and one that is cut after it; a
@@ -160,7 +160,7 @@ func (c *cell) transport() *httpretry.Transport {
 		}
 	}
 	if c.has("none") {
-		transport.MaxRetries = -1
+		transport.MaxAttempts = 1
 	}
 	if c.has("patient") {
 		transport.AttemptTimeout = -1

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -47,31 +48,33 @@ func TestDefaultWaits(t *testing.T) {
 	}
 }
 
-func TestMaxRetries(t *testing.T) {
+func TestMaxAttempts(t *testing.T) {
 	ten := func() backoff.BackOff { return backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 10) }
 	for _, test := range []struct {
-		retries int
-		policy  func() backoff.BackOff
-		want    int // attempts
+		maxAttempts int
+		policy      func() backoff.BackOff
+		want        int // attempts
 	}{
 		{0, nil, 4},
 		{0, ten, 4},
 		{0, func() backoff.BackOff { return nil }, 4},
-		{2, ten, 3},
+		{3, ten, 3},
 		{12, ten, 11},
-		{-1, ten, 1},
+		{1, ten, 1},
+		{-1, ten, 11},
+		{math.MinInt, ten, 11},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			transport, sent := answering(io.EOF)
 			transport.Policy = test.policy
-			transport.MaxRetries = test.retries
+			transport.MaxAttempts = test.maxAttempts
 			var notified []int
 			transport.Notify = func(_ *http.Request, attempt int, _ error, _ time.Duration) {
 				notified = append(notified, attempt)
 			}
 			_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
 			require.ErrorIs(t, err, io.EOF)
-			require.Equal(t, test.retries >= 0, errors.Is(err, backoff.ErrRetriesExhausted))
+			require.Equal(t, test.maxAttempts != 1, errors.Is(err, backoff.ErrRetriesExhausted))
 			require.Equal(t, test.want, *sent)
 			require.Len(t, notified, test.want-1)
 			for i, attempt := range notified {
@@ -87,7 +90,7 @@ func TestTimeoutError(t *testing.T) {
 	transport := &httpretry.Transport{
 		AttemptTimeout: time.Second,
 		Policy:         noWaits,
-		MaxRetries:     1,
+		MaxAttempts:    2,
 		Retryable: func(req *http.Request, _ *http.Response, err error) bool {
 			require.Equal(t, "localhost", req.Host)
 			received = append(received, err)
@@ -424,7 +427,7 @@ func TestResend(t *testing.T) {
 				return nil, req.Context().Err()
 			})
 			transport.AttemptTimeout = 10 * time.Second
-			transport.MaxRetries = -1
+			transport.MaxAttempts = 1
 			start := time.Now()
 			_, err := transport.RoundTrip(newRequest(t, "PUT", "http://localhost", "body"))
 			require.ErrorIs(t, err, os.ErrDeadlineExceeded)
@@ -444,7 +447,7 @@ func TestNotWritten(t *testing.T) {
 			return nil, req.Context().Err()
 		})
 		transport.AttemptTimeout = 10 * time.Second
-		transport.MaxRetries = -1
+		transport.MaxAttempts = 1
 		start := time.Now()
 		_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)

@@ -179,7 +179,7 @@ func (e ending) send(t *testing.T, method string, slots *backoff.Slots, group *s
 		transport := &httpretry.Transport{
 			Base:           e.base,
 			AttemptTimeout: time.Second,
-			MaxRetries:     1,
+			MaxAttempts:    2,
 			Policy:         noWaits,
 			Slots:          slots,
 		}
@@ -201,21 +201,21 @@ func (e ending) send(t *testing.T, method string, slots *backoff.Slots, group *s
 func TestVerdictHidden(t *testing.T) {
 	for _, test := range endings {
 		for method := range test.want {
-			for _, maxRetries := range []int{1, -1} {
-				t.Run(fmt.Sprint(test.name, "/", method, "/", maxRetries), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { test.checkHidden(t, method, maxRetries) })
+			for _, maxAttempts := range []int{2, 1} {
+				t.Run(fmt.Sprint(test.name, "/", method, "/", maxAttempts), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { test.checkHidden(t, method, maxAttempts) })
 				})
 			}
 		}
 	}
 }
 
-func (e ending) checkHidden(t *testing.T, method string, maxRetries int) {
+func (e ending) checkHidden(t *testing.T, method string, maxAttempts int) {
 	var errs []error
 	transport := &httpretry.Transport{
 		Base:           e.base,
 		AttemptTimeout: time.Second,
-		MaxRetries:     maxRetries,
+		MaxAttempts:    maxAttempts,
 		Policy:         noWaits,
 		Notify:         func(_ *http.Request, _ int, err error, _ time.Duration) { errs = append(errs, err) },
 		Done:           func(_ *http.Request, _ int, err error) { errs = append(errs, err) },

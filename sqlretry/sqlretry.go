@@ -18,7 +18,7 @@
 // repeated.
 //
 // [Options] have the fields of a [backoff.Retrier], with the same meaning and the same zero values, but for two: since
-// conflicts want many short waits, a MaxRetries of zero means 20, and a nil Policy waits up to 10 ms at first and up to a
+// conflicts want many short waits, a MaxAttempts of zero means 20, and a nil Policy waits up to 10 ms at first and up to a
 // second later. Conflicts are an answer of every day, so leave Budget nil.
 //
 // # What is repeated
@@ -75,9 +75,9 @@ import (
 
 // Defaults for the fields of [Options].
 const (
-	defaultMaxRetries = 20
-	firstWait         = 10 * time.Millisecond
-	longestWait       = time.Second
+	defaultMaxAttempts = 20
+	firstWait          = 10 * time.Millisecond
+	longestWait        = time.Second
 )
 
 // Options are the settings of [Do]. The zero value is ready to use. The fields that a [backoff.Retrier] also has
@@ -95,11 +95,12 @@ type Options struct {
 	// pool, [sql.DB.SetMaxOpenConns].
 	Slots *backoff.Slots
 
-	// MaxRetries limits the retries of a call, whatever Policy is. Zero means 20, a negative value none.
-	MaxRetries int
+	// MaxAttempts limits the attempts of a call, whatever Policy is. Zero means 20, one means no retries, and a negative
+	// value no limit.
+	MaxAttempts int
 
 	// MaxRetryAfter is the longest wait that f may ask for, by [backoff.RetryAfter]. If it asks for more, the call
-	// ends. Zero means one minute; with a negative value, each error that asks for a wait ends the call.
+	// ends. Zero means one minute, a negative value no limit.
 	MaxRetryAfter time.Duration
 
 	// Policy returns a new policy for each call of Do. Nil, or a Policy that returns nil, means full jitter, at
@@ -155,7 +156,7 @@ func Do(ctx context.Context, db *sql.DB, o Options, f func(ctx context.Context, 
 	retrier := backoff.Retrier{
 		AttemptTimeout: o.AttemptTimeout,
 		Slots:          o.Slots,
-		MaxRetries:     cmp.Or(o.MaxRetries, defaultMaxRetries),
+		MaxAttempts:    cmp.Or(o.MaxAttempts, defaultMaxAttempts),
 		MaxRetryAfter:  o.MaxRetryAfter,
 		Policy:         o.policy,
 		Budget:         o.Budget,

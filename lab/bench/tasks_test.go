@@ -170,7 +170,7 @@ func serviceCall(ctx context.Context, slots *backoff.Slots) retry {
 	r := backoff.Retrier{
 		AttemptTimeout: attemptTimeout,
 		Slots:          slots,
-		MaxRetries:     maxRetries,
+		MaxAttempts:    maxRetries + 1,
 		Budget:         new(backoff.Budget),
 	}
 	return func() error { return r.Do(ctx, succeed) }

@@ -68,12 +68,23 @@ const (
 	noLimit = math.MaxInt
 )
 
+// attempts returns the MaxAttempts of a Retrier.
+func (w way) attempts() int {
+	switch w.retries {
+	case none:
+		return 1
+	case noLimit:
+		return -1
+	}
+	return w.retries + 1
+}
+
 // caller makes a call.
 type caller func(context.Context, *call) error
 
 // process returns what one of the processes makes its calls with.
 func (w way) process(p plan, process int) caller {
-	shared := backoff.Retrier{AttemptTimeout: p.timeout, MaxRetries: w.retries}
+	shared := backoff.Retrier{AttemptTimeout: p.timeout, MaxAttempts: w.attempts()}
 	if w.slots != nil {
 		shared.Slots = w.slots(p, process)
 	}

@@ -33,7 +33,7 @@ type way struct {
 }
 
 var ways = map[string]way{
-	"none":         {"no retries", -1, noSlots, false},
+	"none":         {"no retries", 0, noSlots, false},
 	"retries":      {"3 retries", 3, noSlots, false},
 	"budget":       {"3 retries, budget", 3, noSlots, true},
 	"slots":        {"slots", 3, sized, false},
@@ -53,7 +53,7 @@ func numbered(load float64) *backoff.Slots {
 }
 
 func (w way) retrier(load float64) backoff.Retrier {
-	r := backoff.Retrier{AttemptTimeout: attemptTimeout, MaxRetries: w.retries, Slots: w.slots(load)}
+	r := backoff.Retrier{AttemptTimeout: attemptTimeout, MaxAttempts: w.retries + 1, Slots: w.slots(load)}
 	if w.budget {
 		r.Budget = new(backoff.Budget)
 	}

@@ -45,8 +45,8 @@ func TestModelClients(t *testing.T) {
 			}))
 			defer server.Close()
 			transport := &httpretry.Transport{
-				MaxRetries: 2,
-				Policy:     func() backoff.BackOff { return &backoff.ZeroBackOff{} },
+				MaxAttempts: 3,
+				Policy:      func() backoff.BackOff { return &backoff.ZeroBackOff{} },
 			}
 
 			err := ask(t.Context(), server.URL, &http.Client{Transport: transport})

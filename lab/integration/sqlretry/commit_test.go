@@ -46,7 +46,7 @@ func (s server) swallow(t *testing.T, step, word string, deliver bool) {
 	p.at(word, swallow)
 	time.AfterFunc(late, func() { p.release(deliver) })
 	slots := backoff.NewSlots(1)
-	o := sqlretry.Options{AttemptTimeout: timeout, MaxRetries: -1, Slots: slots}
+	o := sqlretry.Options{AttemptTimeout: timeout, MaxAttempts: 1, Slots: slots}
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()

@@ -36,8 +36,8 @@ func (p pair) run(t *testing.T, db *sql.DB) {
 	both := meet()
 	var retries atomic.Int64
 	o := sqlretry.Options{
-		Tx:         p.tx,
-		MaxRetries: math.MaxInt,
+		Tx:          p.tx,
+		MaxAttempts: -1,
 		Notify: func(_ context.Context, _ int, err error, _ time.Duration) {
 			retries.Add(1)
 			require.Regexp(t, p.says, err)

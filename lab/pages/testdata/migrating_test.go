@@ -49,7 +49,7 @@ var pairs = []pair{
 		},
 		here: backoff.Retrier{
 			AttemptTimeout: -1,
-			MaxRetries:     4,
+			MaxAttempts:    5,
 			Policy:         func() backoff.BackOff { return backoff.NewConstantBackOff(time.Second) },
 		},
 	},
@@ -58,22 +58,22 @@ var pairs = []pair{
 	{
 		name:  "retries",
 		there: fromV4(v4.WithMaxRetries(exactV4(), 2)),
-		here:  backoff.Retrier{MaxRetries: cmp.Or(2, -1), Policy: exact()},
+		here:  backoff.Retrier{MaxAttempts: 3, Policy: exact()},
 	},
 	{
 		name:  "no retries",
 		there: fromV4(v4.WithMaxRetries(exactV4(), 0)),
-		here:  backoff.Retrier{MaxRetries: cmp.Or(0, -1), Policy: exact()},
+		here:  backoff.Retrier{MaxAttempts: 1, Policy: exact()},
 	},
 	{
 		name:  "15 minutes",
 		there: fromV4(exactV4()),
-		here:  backoff.Retrier{MaxRetries: math.MaxInt, Policy: exact()},
+		here:  backoff.Retrier{MaxAttempts: -1, Policy: exact()},
 	},
 	{
 		name:  "until the context ends",
 		there: fromV4(exactV4(v4.WithMaxElapsedTime(0))),
-		here:  backoff.Retrier{MaxRetries: math.MaxInt, Policy: exact(backoff.WithMaxElapsedTime(0))},
+		here:  backoff.Retrier{MaxAttempts: -1, Policy: exact(backoff.WithMaxElapsedTime(0))},
 		quiet: true,
 	},
 	{
@@ -105,7 +105,7 @@ func retryGo(ctx context.Context, op func(context.Context) error, _ func()) erro
 // fetches has the options of retryGo.
 var fetches = backoff.Retrier{
 	AttemptTimeout: -1,
-	MaxRetries:     4,
+	MaxAttempts:    5,
 	Policy: func() backoff.BackOff {
 		return backoff.NewExponentialBackOff(
 			backoff.WithInitialInterval(200*time.Millisecond),

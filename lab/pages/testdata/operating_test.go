@@ -47,7 +47,7 @@ func calls(t *testing.T, with func(service string, r *backoff.Retrier)) {
 		_ = r.Do(ctx, failing(failures))
 	}
 	do(t.Context(), "users", 2, backoff.Retrier{})
-	do(t.Context(), "orders", 2, backoff.Retrier{MaxRetries: 1})
+	do(t.Context(), "orders", 2, backoff.Retrier{MaxAttempts: 2})
 
 	soon, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -98,7 +98,7 @@ func TestOutcomes(t *testing.T) {
 	retries.Set(0)
 	synctest.Test(t, func(t *testing.T) {
 		calls(t, func(_ string, r *backoff.Retrier) { counted(&r.Notify, &r.Done) })
-		r := backoff.Retrier{MaxRetries: -1}
+		r := backoff.Retrier{MaxAttempts: 1}
 		counted(&r.Notify, &r.Done)
 		require.NoError(t, r.Do(t.Context(), failing(0)))
 		require.Error(t, r.Do(t.Context(), failing(1)))

@@ -160,10 +160,10 @@ func testBatch(t *testing.T, name string, change func(*http.Request), wait, outa
 			Base:           client.Transport,
 			AttemptTimeout: uploads.AttemptTimeout,
 			Slots:          uploads.Slots,
-			MaxRetries:     uploads.MaxRetries,
+			MaxAttempts:    uploads.MaxAttempts,
 			MaxRetryAfter:  uploads.MaxRetryAfter,
 		}
-		uploads = backoff.Retrier{AttemptTimeout: -1, MaxRetries: -1}
+		uploads = backoff.Retrier{AttemptTimeout: -1, MaxAttempts: 1}
 	}
 	upload = func(ctx context.Context, with ...any) error {
 		file := with[0].(string) // its name is what is in it
@@ -209,7 +209,7 @@ func TestFewCalls(t *testing.T) {
 		require.Greater(t, time.Since(start), 6*time.Second)
 		require.Less(t, time.Since(start), 19*time.Second)
 
-		client := Client{Retrier: backoff.Retrier{MaxRetries: -1}}
+		client := Client{Retrier: backoff.Retrier{MaxAttempts: 1}}
 		require.Equal(t, errDown, client.Retrier.Do(t.Context(), call))
 		require.Equal(t, 4, calls)
 	})

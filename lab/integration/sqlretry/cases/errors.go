@@ -48,9 +48,9 @@ func (c Case) Run(t *testing.T, db *sql.DB) {
 	attempts := 0
 	retries := 0
 	o := sqlretry.Options{
-		Tx:         c.Tx,
-		Policy:     func() backoff.BackOff { return backoff.NewConstantBackOff(10 * time.Millisecond) },
-		MaxRetries: 100,
+		Tx:          c.Tx,
+		Policy:      func() backoff.BackOff { return backoff.NewConstantBackOff(10 * time.Millisecond) },
+		MaxAttempts: 101,
 		Notify: func(_ context.Context, attempt int, err error, _ time.Duration) {
 			retries = attempt
 			if attempt == 1 {

@@ -40,8 +40,8 @@ func Transfers(t *testing.T, open func(t *testing.T) *sql.DB, disturb func()) {
 
 	var retries atomic.Int64
 	o := sqlretry.Options{
-		Tx:         &sql.TxOptions{Isolation: sql.LevelSerializable},
-		MaxRetries: 200,
+		Tx:          &sql.TxOptions{Isolation: sql.LevelSerializable},
+		MaxAttempts: 201,
 		Policy: func() backoff.BackOff {
 			return backoff.NewExponentialBackOff(
 				backoff.WithInitialInterval(time.Millisecond), backoff.WithMaxInterval(20*time.Millisecond))
