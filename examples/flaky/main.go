@@ -1,9 +1,13 @@
 // Flaky calls a server that misbehaves, and retries what may be retried.
 //
-// The server listens on a loopback port. First it fails in five ways. Then it goes down for a while, and comes
-// back. All calls share a retry budget: while the server is down, the budget runs out, and further calls fail after
-// their first attempt; once the server is back, successes fill it again. At last, the server hangs while many calls come.
-// The calls share slots: once attempts run out of time, most calls wait in line, and the server is not flooded.
+// The server listens on a loopback port. The program takes some ten seconds:
+//
+//   - The server is busy, limits the rate, is slow, drops a connection, and does not know a page. The client tries again,
+//     except after the last of these.
+//   - The server goes down. All calls share a budget for their retries. When it is empty, a call makes one attempt.
+//   - The server is back. Each success puts something into the budget, and soon it pays for a retry again.
+//   - The server hangs while ten calls come in each second. All calls share slots. When attempts run out of time, most
+//     calls wait in line, and are made when the server answers again.
 //
 // The code to copy is in client.go.
 package main
@@ -102,20 +106,19 @@ func (d *demo) retry(req *http.Request, attempt int, err error, wait time.Durati
 	d.print("budget %2d  %-8s  attempt %d: %v, wait %.2fs", d.budget.Tokens(), req.URL.Path, attempt, err, wait.Seconds())
 }
 
-// hang lets the server hang while calls come, and shows how the slots keep most of them from it.
+// hang lets the server hang while calls come, and shows how the slots keep most of them waiting until it answers again.
 func (d *demo) hang(ctx context.Context, handler *server) {
 	d.print("The server hangs, and 10 calls come in each second.")
 	handler.hangs.Store(true)
 	const calls = 25
 	results := d.crowd(ctx, calls, time.Second/10)
-	d.print("The slots allow %d call at once. The server works on %d. The other calls have failed, or wait in line.",
-		d.slots.Limit(), handler.working.Load())
+	d.print("%d calls have come. The slots let %d run at once: the server works on %d, and %d wait in line.",
+		calls, d.slots.Limit(), handler.working.Load(), d.slots.Waiting())
 
-	d.print("The server is back.")
-	ended := len(results)
 	handler.hangs.Store(false)
-	failures(results, ended)
-	d.print("Of the calls that had not ended, %d failed.", failures(results, calls-ended))
+	d.print("The server answers again.")
+	failed := failures(results, calls)
+	d.print("%d calls have succeeded, and %d have failed.", calls-failed, failed)
 }
 
 // crowd begins calls, one after each pause. It returns the channel that gets their errors, as they end.

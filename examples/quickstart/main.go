@@ -1,4 +1,5 @@
-// Quickstart calls a service that is busy at first, and that does not know every user.
+// Quickstart calls two services that are busy at first. It pings the first in a plain loop, and asks the second by a
+// Retrier. That does not know every user.
 package main
 
 import (
@@ -10,8 +11,29 @@ import (
 	"example.com/backoff"
 )
 
-var users = backoff.Retrier{ // shared by all calls to the service
-	AttemptTimeout: 2 * time.Second,
+func main() {
+	ctx := context.Background()
+
+	fmt.Println("ping, error:", Ping(ctx))
+
+	for _, id := range []string{"42", "43"} {
+		user, err := FetchUser(ctx, id)
+		fmt.Printf("user %s: %q, error: %v\n", id, user, err)
+	}
+}
+
+// Ping asks a service for a sign of life, four times at most.
+func Ping(ctx context.Context) error {
+	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
+
+	return backoff.Retry(func() error {
+		return ping(ctx)
+	}, backoff.WithContext(policy, ctx))
+}
+
+// users is shared by all calls to the service.
+var users = backoff.Retrier{
+	AttemptTimeout: time.Second,
 	Slots:          new(backoff.Slots),
 	Budget:         new(backoff.Budget),
 }
@@ -24,32 +46,38 @@ func FetchUser(ctx context.Context, id string) (string, error) {
 	return backoff.DoWithData(ctx, &users, func(ctx context.Context) (string, error) {
 		user, err := get(ctx, id)
 		if errors.Is(err, ErrNotFound) {
-			return "", backoff.Permanent(err) // retrying will not help
+			return "", backoff.Permanent(err) // trying again would not help
 		}
 		return user, err
 	})
 }
 
-func main() {
-	for _, id := range []string{"42", "43"} {
-		user, err := FetchUser(context.Background(), id)
-		fmt.Printf("user %s: %q, error: %v\n", id, user, err)
-	}
-}
-
 // ErrNotFound is the error for a user that the service does not know.
 var ErrNotFound = errors.New("not found")
 
-var attempts int
+// errBusy is what both services answer at first.
+var errBusy = errors.New("busy")
 
-// get stands for your client of the service. It makes one attempt: it sends a request with ctx, and reads the
+var pings, gets int
+
+// ping stands for your function.
+func ping(context.Context) error {
+	pings++
+	if pings < 3 {
+		fmt.Println("the first service is busy")
+		return errBusy
+	}
+	return nil
+}
+
+// get stands for your client of the second service. It makes one attempt: it sends a request with ctx, and reads the
 // response before it returns.
 func get(_ context.Context, id string) (string, error) {
-	attempts++
+	gets++
 	switch {
-	case attempts == 1:
-		fmt.Println("the service is busy")
-		return "", errors.New("busy")
+	case gets == 1:
+		fmt.Println("the second service is busy")
+		return "", errBusy
 	case id != "42":
 		return "", ErrNotFound
 	}

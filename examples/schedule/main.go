@@ -19,15 +19,8 @@ import (
 	"example.com/backoff"
 )
 
-// jitters are the names that -jitter accepts.
-var jitters = []backoff.Jitter{
-	backoff.ProportionalJitter,
-	backoff.NoJitter,
-	backoff.FullJitter,
-	backoff.EqualJitter,
-	backoff.DecorrelatedJitter,
-	backoff.AdditiveJitter,
-}
+// jitters are the strategies that -jitter accepts by their names: all that the library has.
+var jitters = allJitters()
 
 func main() {
 	err := run(os.Args[1:], os.Stdout)
@@ -58,6 +51,15 @@ func run(args []string, out io.Writer) error {
 		return err
 	}
 	return draw(out, policy, *retries, *seed)
+}
+
+// allJitters returns the strategies that have a name. They are numbered from zero on.
+func allJitters() []backoff.Jitter {
+	var all []backoff.Jitter
+	for j := backoff.Jitter(0); !strings.HasPrefix(j.String(), "Jitter("); j++ {
+		all = append(all, j)
+	}
+	return all
 }
 
 // setJitter sets j by its name, in capitals or not.
