@@ -1,71 +1,115 @@
-// Package backoff calls an operation again when it fails, and waits longer before each new attempt.
-//
-//	var users = backoff.Retrier{ // shared by all calls to the service
-//		AttemptTimeout: 2 * time.Second,
-//		Slots:          new(backoff.Slots),  // in trouble, limits the calls in progress
-//		Budget:         new(backoff.Budget), // limits the retries of all calls
-//	}
-//
-//	err := users.Do(ctx, func(ctx context.Context) error {
-//		return db.PingContext(ctx)
-//	})
-//
-// That makes at most four attempts of two seconds each. It waits about 0.5 s after the first failure, and 1.5
-// times as long after each further one. It gives up earlier if ctx ends, or if the next attempt would come too late.
-//
-// The package is a drop-in replacement for github.com/cenkalti/backoff/v4.
-//
-// # Services
-//
-// A [Retrier] is for calls to a service: [Retrier.Do], or [DoWithData] for a function that returns a value. It puts the
-// parts together in the right order: the timeout of an attempt, the [Slots], the waits, the number of retries, and the
-// [Budget] that pays for them. With slots, retries do not keep a service down that has got into trouble; how many calls
-// it can take then, the slots find out by themselves. A program that makes few calls, such as a command or a cron job,
-// needs neither slots nor a budget.
-//
-// The packages httpretry, sqlretry and grpcretry do the same for HTTP clients, SQL transactions and gRPC clients.
-//
-// # Policies and loops
-//
-// Below it are policies, decorators and loops, for everything else:
+// Package backoff calls a function again when it fails, and waits longer before each new attempt.
 //
 //	policy := backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3)
 //
-//	err := backoff.Retry(operation, backoff.WithContext(policy, ctx))
+//	err := backoff.Retry(func() error {
+//		return db.PingContext(ctx)
+//	}, backoff.WithContext(policy, ctx))
 //
-// A policy says how long to wait: [ExponentialBackOff], [LinearBackOff], [ConstantBackOff], [ZeroBackOff] and
-// [StopBackOff] are those of this package. A decorator wraps a policy and adds a limit: [WithContext] or
-// [WithMaxRetries], in any order. A loop makes the attempts:
+// [Retry] makes up to four attempts. Between them it waits about 0.5 s, 0.75 s and 1.1 s. It gives up early if ctx
+// ends, if a wait after the first would outlast the deadline of ctx, or if the function returns an error that
+// [Permanent] marks. Its error is that of the last attempt. If ctx ended the loop, it matches the error of ctx too.
 //
-//   - [Retry] calls a function until it succeeds; [RetryWithData] also returns the function's value.
-//   - [RetryNotify] and [RetryNotifyWithData] call another function before each wait, to log it.
-//   - [Attempts] is the same loop as a range statement.
-//   - [NewTicker] sends a tick for each attempt on a channel, for select loops.
+// Policies, decorators, loops and tickers have the names and the types of github.com/cenkalti/backoff/v4. This
+// package is a drop-in replacement for it.
 //
-// Retry in one layer only: three layers that each make three retries turn one request into 64. Mark what will
-// fail again with [Permanent]. Retry only what may be done twice.
+// To call a service, take a [Retrier]. It also limits the time of each attempt, and keeps retries from overloading
+// the service. HTTP clients, SQL transactions and gRPC clients have packages of their own: httpretry, sqlretry and
+// grpcretry.
 //
 // The page docs/choosing.md has the code for each kind of program.
 //
-// # Cancellation
+// # Policies, decorators and loops
 //
-// When the context of Do, or the one given to [WithContext], is done, a wait is cut short and no further attempt
-// is made. A running attempt is not interrupted: the operation must use the context. With [Retry] and [Attempts],
-// give each attempt a timeout of its own.
+// A policy says how long to wait. [NewExponentialBackOff] returns the usual one, and gives up after 15 minutes. The
+// others are [LinearBackOff], [ConstantBackOff], [ZeroBackOff] and [StopBackOff].
+//
+// A decorator wraps a policy and limits it: [WithMaxRetries] limits the number of retries, and [WithContext] ends
+// them when a context ends. They may come in any order.
+//
+// A loop makes the attempts:
+//
+//   - [Retry] calls a function until it succeeds or the policy stops; [RetryWithData] also returns its value.
+//   - [RetryNotify] and [RetryNotifyWithData] also call another function before each wait, to log it.
+//   - [Attempts] is the same loop as a range statement.
+//   - [NewTicker] sends a tick for each attempt on a channel, for select loops.
+//
+// With Attempts, the body of the loop makes the attempt and sets err. A nil err ends the loop:
+//
+//	func load(ctx context.Context) (config *Config, err error) {
+//		for range backoff.Attempts(newPolicy(ctx), &err) {
+//			config, err = fetch(ctx)
+//		}
+//		return config, err
+//	}
+//
+// A [Ticker] shares a select loop with other work. Its channel is closed when ctx ends or the policy stops:
+//
+//	ticker := backoff.NewTicker(newPolicy(ctx))
+//	defer ticker.Stop()
+//
+//	ticks := ticker.C
+//	for {
+//		select {
+//		case _, ok := <-ticks:
+//			if !ok {
+//				return errors.New("no answer")
+//			}
+//			if connect(ctx) == nil {
+//				ticks = nil // no more ticks
+//			}
+//		case message := <-messages:
+//			handle(message)
+//		}
+//	}
+//
+// Make a new policy, with its decorators, for each call. A policy remembers how far its loop has got, so it must not
+// be used by two loops at once. Loops that run one after the other may share one, since each loop starts with Reset.
+//
+// # Services
+//
+// Declare one [Retrier] for each service, shared by all calls to it:
+//
+//	var users = backoff.Retrier{
+//		AttemptTimeout: time.Second,         // at least three times what a call usually takes
+//		Slots:          new(backoff.Slots),  // when many attempts time out: fewer calls at once
+//		Budget:         new(backoff.Budget), // when many attempts fail: fewer retries
+//	}
+//
+//	func rename(ctx context.Context, id, name string) error {
+//		ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // for all attempts and waits
+//		defer cancel()
+//
+//		return users.Do(ctx, func(ctx context.Context) error {
+//			return client.Rename(ctx, id, name) // this ctx ends after AttemptTimeout
+//		})
+//	}
+//
+// [Retrier.Do] makes up to four attempts, and this call returns within five seconds. [DoWithData] is for a function
+// that returns a value. A command-line tool or a cron job needs neither [Slots] nor a [Budget]. A worker that takes
+// messages from a queue needs Slots, but no Budget.
+//
+// Retry only what may be done twice. Retry in one layer only: three layers that each make three retries turn one
+// request into 64.
 //
 // # Errors
 //
-// A loop that gives up returns the error of the last attempt. If a context ended the loop, the error matches that
-// too, by [errors.Is]; see [Retry]. The error of [Retrier.Do] also tells whether no retries were left, the budget
-// was empty, or there was no slot. [Permanent] marks an error that must not be retried. [RetryAfter] makes an error
-// ask for a minimum wait.
+// [Permanent] marks an error that must not be retried. [RetryAfter] makes an error ask for a minimum wait.
+//
+// A loop that gives up returns the error of the last attempt. If a context ended the loop, the error matches that of
+// the context too, by [errors.Is]; see [Retry]. The error of [Retrier.Do] also tells whether no attempts were left,
+// the budget was empty, or there was no slot.
+//
+// # Cancellation
+//
+// When the context of Do, or the one given to [WithContext], ends, a wait is cut short and no further attempt is
+// made. An attempt that runs is not interrupted: the function must use the context. With [Retry] and [Attempts],
+// give each attempt a timeout of its own.
 //
 // # Concurrency
 //
-// Share a [Retrier]. Make a new policy, with its decorators, for each call: a policy remembers how far a loop has
-// got, so it must not be used by two loops at once. Loops that run one after the other may share one, since
-// each loop starts with Reset. [Slots], [Budget], [ZeroBackOff], [StopBackOff] and [ConstantBackOff] are safe for
-// concurrent use. Only a [Ticker] starts a goroutine.
+// A [Retrier], [Slots], a [Budget], [ZeroBackOff], [StopBackOff] and [ConstantBackOff] are safe for concurrent use.
+// Other policies, and decorators, are not. Only a [Ticker] starts a goroutine.
 //
 // # Writing a policy or a decorator
 //
@@ -73,8 +117,8 @@
 //
 //	func (b myDecorator) Unwrap() BackOff { return b.BackOff }
 //
-// Through this method a loop finds the contexts further in. A decorator without it works, but around
-// [WithContext] it hides the context: the loop then notices a cancellation only after the wait.
+// Through this method a loop finds the contexts further in. A decorator without it works, but around [WithContext]
+// it hides the context: the loop then notices a cancellation only after the wait.
 package backoff
 
 import (

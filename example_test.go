@@ -16,18 +16,13 @@ import (
 	"example.com/backoff"
 )
 
-// Call a service that may fail for a moment. Here it does so twice.
+// Retry a function that may fail for a moment. Here it does so twice.
 func Example() {
-	mail := backoff.Retrier{ // in a program, a package variable
-		AttemptTimeout: 2 * time.Second,
-		Slots:          new(backoff.Slots),
-		Budget:         new(backoff.Budget),
-		Policy: func() backoff.BackOff {
-			return backoff.NewConstantBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
-		},
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+
 	calls := 0
-	send := func(ctx context.Context) error { // passes ctx on
+	ping := func(ctx context.Context) error { // passes ctx on
 		calls++
 		if calls < 3 {
 			return errors.New("busy")
@@ -35,336 +30,16 @@ func Example() {
 		return ctx.Err()
 	}
 
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-
-	err := mail.Do(ctx, send)
+	exponential := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(time.Millisecond), // without options, waits grow from about 0.5 s
+	)
+	policy := backoff.WithMaxRetries(exponential, 3)
+	err := backoff.Retry(func() error {
+		return ping(ctx)
+	}, backoff.WithContext(policy, ctx))
 	fmt.Println(calls, "attempts, error:", err)
 	// Output:
 	// 3 attempts, error: <nil>
-}
-
-// The error says why the call ended. Ask first whether the limits ended it: the last error, which may be the timeout
-// of an attempt, matches context.DeadlineExceeded too.
-func ExampleRetrier_Do() {
-	users := backoff.Retrier{ // in a program, a package variable
-		Policy: func() backoff.BackOff {
-			return backoff.NewConstantBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
-		},
-	}
-	outcome := func(err error) string {
-		switch {
-		case err == nil:
-			return "done"
-		case errors.Is(err, backoff.ErrNoSlot):
-			return "nothing was sent"
-		case errors.Is(err, backoff.ErrRetriesExhausted), errors.Is(err, backoff.ErrBudgetExhausted):
-			return "failed again and again"
-		case errors.Is(err, context.Canceled):
-			return "canceled"
-		case errors.Is(err, context.DeadlineExceeded):
-			return "out of time"
-		}
-		return "will always fail"
-	}
-
-	minute, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	canceled, cancel := context.WithCancel(context.Background())
-	cancel()
-
-	succeed := func(context.Context) error { return nil }
-	hang := func(context.Context) error { return context.DeadlineExceeded } // the timeout of the attempt
-	find := func(context.Context) error { return backoff.Permanent(errors.New("no such user")) }
-	throttle := func(context.Context) error { return backoff.RetryAfter(errors.New("busy"), time.Minute) }
-
-	fmt.Println(outcome(users.Do(minute, succeed)))
-	fmt.Println(outcome(users.Do(minute, hang)))
-	fmt.Println(outcome(users.Do(minute, find)))
-	fmt.Println(outcome(users.Do(minute, throttle))) // the wait would end too late, so it never starts
-	fmt.Println(outcome(users.Do(canceled, succeed)))
-	// Output:
-	// done
-	// failed again and again
-	// will always fail
-	// out of time
-	// canceled
-}
-
-// DoWithData returns the value of the last attempt.
-func ExampleDoWithData() {
-	rates := backoff.Retrier{ // in a program, a package variable
-		Policy: func() backoff.BackOff {
-			return backoff.NewConstantBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
-		},
-	}
-	calls := 0
-	fetch := func(ctx context.Context, currency string) (float64, error) { // passes ctx on
-		calls++
-		if calls < 2 {
-			return 0, errors.New("busy")
-		}
-		return 1.25, ctx.Err()
-	}
-
-	rate, err := backoff.DoWithData(context.Background(), &rates, func(ctx context.Context) (float64, error) {
-		return fetch(ctx, "EUR")
-	})
-	fmt.Println(rate, err)
-	// Output:
-	// 1.25 <nil>
-}
-
-// A program waits for its database, for two minutes at most. The number of retries is left to the policy.
-func ExampleRetrier_startup() {
-	database := backoff.Retrier{ // in a program, a package variable
-		AttemptTimeout: 5 * time.Second,
-		MaxAttempts:    -1,
-		Policy: func() backoff.BackOff {
-			return backoff.NewExponentialBackOff(
-				backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
-				backoff.WithMaxInterval(5*time.Second),
-				backoff.WithMaxElapsedTime(2*time.Minute),
-			)
-		},
-	}
-	attempts := 0
-	ping := func(context.Context) error { // in a program, (*sql.DB).PingContext
-		attempts++
-		if attempts < 8 {
-			return errors.New("the database system is starting up")
-		}
-		return nil
-	}
-
-	err := database.Do(context.Background(), ping)
-	fmt.Println(attempts, "attempts, error:", err)
-	// Output:
-	// 8 attempts, error: <nil>
-}
-
-// A payment must not be sent twice. A copy of the Retrier makes one attempt, in the same slots.
-func ExampleRetrier_once() {
-	payments := backoff.Retrier{ // in a program, a package variable
-		AttemptTimeout: 10 * time.Second,
-		Slots:          new(backoff.Slots),
-	}
-	once := payments
-	once.MaxAttempts = 1
-
-	calls := 0
-	err := once.Do(context.Background(), func(context.Context) error {
-		calls++
-		fmt.Println("slots in use:", payments.Slots.InUse())
-		return errors.New("connection reset")
-	})
-	fmt.Println(calls, "call:", err)
-	// Output:
-	// slots in use: 1
-	// 1 call: connection reset
-}
-
-// A batch starts a goroutine for each item, and the slots limit how many calls are in progress. The first item
-// that fails for good ends the batch.
-func ExampleRetrier_batch() {
-	storage := backoff.Retrier{ // in a program, a package variable
-		AttemptTimeout: 30 * time.Second,
-		Slots:          backoff.NewSlots(3),
-	}
-	upload := func(_ context.Context, file string) error { // makes one attempt
-		if file == "secret.txt" {
-			return backoff.Permanent(errors.New("forbidden"))
-		}
-		return nil
-	}
-
-	uploadAll := func(ctx context.Context, files ...string) error {
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-
-		var uploads sync.WaitGroup
-		for _, file := range files {
-			uploads.Add(1)
-			go func() {
-				defer uploads.Done()
-				err := storage.Do(ctx, func(ctx context.Context) error {
-					return upload(ctx, file)
-				})
-				if err != nil {
-					cancel(fmt.Errorf("upload %s: %w", file, err)) // only the first one counts
-				}
-			}()
-		}
-		uploads.Wait()
-		return context.Cause(ctx)
-	}
-
-	fmt.Println(uploadAll(context.Background(), "a.txt", "b.txt", "c.txt", "d.txt", "e.txt"))
-	fmt.Println(uploadAll(context.Background(), "a.txt", "secret.txt", "c.txt"))
-	// Output:
-	// <nil>
-	// upload secret.txt: forbidden
-}
-
-// Notify logs each retry, with the number of the attempt that failed. Done logs the end of each call.
-func ExampleRetrier_log() {
-	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
-		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.Attr{} // for the output only
-			}
-			return a
-		},
-	}))
-	users := backoff.Retrier{ // in a program, a package variable
-		MaxAttempts: 3,
-		Policy: func() backoff.BackOff {
-			return backoff.NewLinearBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
-		},
-		Notify: func(ctx context.Context, attempt int, err error, wait time.Duration) {
-			logger.InfoContext(ctx, "trying again", "attempt", attempt, "err", err, "wait", wait)
-		},
-		Done: func(ctx context.Context, attempts int, err error) {
-			if err != nil {
-				logger.ErrorContext(ctx, "call failed", "attempts", attempts, "err", err)
-			}
-		},
-	}
-
-	_ = users.Do(context.Background(), func(context.Context) error {
-		return errors.New("busy")
-	})
-	// Output:
-	// level=INFO msg="trying again" attempt=1 err=busy wait=1ms
-	// level=INFO msg="trying again" attempt=2 err=busy wait=2ms
-	// level=ERROR msg="call failed" attempts=3 err="retries exhausted: busy"
-}
-
-// The only slot is in use. A call waits for it, but only as long as its deadline leaves time for an attempt. Nothing
-// was sent then, and a handler answers with a 503.
-func ExampleSlots() {
-	users := backoff.Retrier{ // in a program, a package variable
-		AttemptTimeout: 2 * time.Second,
-		Slots:          backoff.NewSlots(1),
-	}
-	status := func(err error) int {
-		switch {
-		case err == nil:
-			return http.StatusOK
-		case errors.Is(err, backoff.ErrNoSlot):
-			return http.StatusServiceUnavailable
-		}
-		return http.StatusBadGateway
-	}
-	fetch := func(context.Context) error {
-		fmt.Println("fetch")
-		return nil
-	}
-
-	err := users.Slots.Acquire(context.Background(), users.AttemptTimeout) // as another call does
-	if err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond) // in a handler, that of the request
-	defer cancel()
-	fmt.Println(status(users.Do(ctx, fetch)))
-
-	users.Slots.Release()
-	fmt.Println(status(users.Do(context.Background(), fetch)))
-	// Output:
-	// 503
-	// fetch
-	// 200
-}
-
-// A download is read after the response has come, so it holds its slot by itself. It is not repeated.
-func ExampleSlots_Acquire() {
-	slots := backoff.NewSlots(20) // in a program, those of the Retrier for the same service
-
-	download := func(ctx context.Context) error {
-		err := slots.Acquire(ctx, 5*time.Second)
-		if err != nil {
-			return err
-		}
-		defer slots.Release()
-
-		fmt.Println("in use:", slots.InUse(), "waiting:", slots.Waiting())
-		return nil
-	}
-	fmt.Println("error:", download(context.Background()))
-	fmt.Println("in use:", slots.InUse(), "waiting:", slots.Waiting())
-	// Output:
-	// in use: 1 waiting: 0
-	// error: <nil>
-	// in use: 0 waiting: 0
-}
-
-// All calls to a service share its budget, and a fresh one pays for five retries. This service is down: ten calls at
-// once make ten first attempts and five retries.
-func ExampleBudget() {
-	users := backoff.Retrier{ // in a program, a package variable
-		Budget: new(backoff.Budget),
-		Policy: func() backoff.BackOff {
-			return backoff.NewConstantBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
-		},
-	}
-
-	var attempts, refused atomic.Int64
-	var calls sync.WaitGroup
-	for range 10 {
-		calls.Add(1)
-		go func() {
-			defer calls.Done()
-			err := users.Do(context.Background(), func(context.Context) error {
-				attempts.Add(1)
-				return errors.New("service down")
-			})
-			if errors.Is(err, backoff.ErrBudgetExhausted) {
-				refused.Add(1)
-			}
-		}()
-	}
-	calls.Wait()
-	fmt.Println(attempts.Load(), "attempts") // without the budget, 40
-	fmt.Println("a call was refused a retry:", refused.Load() > 0)
-	// Output:
-	// 15 attempts
-	// a call was refused a retry: true
-}
-
-// A loop written by hand asks the budget before each retry, and tells it of each success. This one does not wait.
-func ExampleBudget_Withdraw() {
-	budget := &backoff.Budget{Capacity: 10}
-	fetch := func() error { return errors.New("busy") }
-
-	for attempt := 1; ; attempt++ {
-		err := fetch()
-		if err == nil {
-			budget.Deposit()
-			break
-		}
-		fmt.Printf("attempt %d: %v, %d tokens left\n", attempt, err, budget.Tokens())
-		if !budget.Withdraw() {
-			break
-		}
-	}
-	// Output:
-	// attempt 1: busy, 10 tokens left
-	// attempt 2: busy, 5 tokens left
-	// attempt 3: busy, 0 tokens left
-}
-
-// A success puts tokens back.
-func ExampleBudget_Deposit() {
-	budget := &backoff.Budget{Capacity: 10}
-	budget.Withdraw()
-	fmt.Println(budget.Tokens(), "tokens")
-
-	budget.Deposit()
-	fmt.Println(budget.Tokens(), "tokens")
-	// Output:
-	// 5 tokens
-	// 6 tokens
 }
 
 // Retry calls a function until it succeeds, or the policy or the context ends the loop.
@@ -661,6 +336,194 @@ func Example_select() {
 	// 3 attempts, 2 jobs done
 }
 
+// Three retries are four calls. The last error is returned unchanged.
+func ExampleWithMaxRetries() {
+	calls := 0
+	fetch := func() error {
+		calls++
+		return errors.New("busy")
+	}
+
+	policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 3)
+	err := backoff.Retry(fetch, policy)
+	fmt.Println(calls, "calls:", err)
+	// Output:
+	// 4 calls: busy
+}
+
+// Once the context is done, there are no more calls. The error matches the context's error, its cause and the last
+// error. Compare with errors.Is, not with ==.
+func ExampleWithContext() {
+	errShutdown := errors.New("shutting down")
+	errRefused := errors.New("connection refused")
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	calls := 0
+	connect := func() error {
+		calls++
+		if calls == 3 {
+			cancel(errShutdown) // in a program, something else calls it
+		}
+		return errRefused
+	}
+
+	policy := backoff.WithContext(backoff.NewConstantBackOff(time.Millisecond), ctx)
+	err := backoff.Retry(connect, policy)
+	fmt.Println(calls, "calls:", err)
+	fmt.Println(errors.Is(err, context.Canceled), errors.Is(err, errShutdown), errors.Is(err, errRefused))
+	// Output:
+	// 3 calls: context canceled: shutting down: connection refused
+	// true true true
+}
+
+// A wait that would outlast the context's deadline never starts, except the first one, unless a server asked for
+// it. The context itself is not done then.
+func ExampleWithContext_deadline() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+
+	policy := backoff.NewExponentialBackOff( // waits of 1 ms, 1 min, 1 min, …
+		backoff.WithInitialInterval(time.Millisecond),
+		backoff.WithMultiplier(60_000),
+		backoff.WithJitter(backoff.NoJitter),
+	)
+	connect := func() error { return errors.New("connection refused") }
+
+	err := backoff.Retry(connect, backoff.WithContext(policy, ctx))
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, context.DeadlineExceeded), ctx.Err())
+	// Output:
+	// context deadline exceeded: next attempt in 1m0s would be too late: connection refused
+	// true <nil>
+}
+
+// Options set fields; the others keep their defaults.
+func ExampleNewExponentialBackOff() {
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond),
+		backoff.WithMultiplier(2),
+		backoff.WithMaxInterval(time.Second),
+		backoff.WithMaxElapsedTime(time.Minute),
+		backoff.WithRandomizationFactor(0), // leave this out where many clients retry
+	)
+	for range 6 {
+		fmt.Println(policy.NextBackOff())
+	}
+	// Output:
+	// 100ms
+	// 200ms
+	// 400ms
+	// 800ms
+	// 1s
+	// 1s
+}
+
+// In a literal without a Clock, a field that is left out has its default. Two do not: a RandomizationFactor of
+// zero is no jitter, and a MaxElapsedTime of zero is no limit.
+func ExampleExponentialBackOff() {
+	policy := &backoff.ExponentialBackOff{InitialInterval: time.Second}
+	for range 3 {
+		fmt.Println(policy.NextBackOff())
+	}
+	// Output:
+	// 1s
+	// 1.5s
+	// 2.25s
+}
+
+// FullJitter draws each wait from between zero and the interval.
+func ExampleWithJitter() {
+	policy := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(time.Second),
+		backoff.WithMultiplier(2),
+		backoff.WithJitter(backoff.FullJitter),
+	)
+	for interval := time.Second; interval <= 8*time.Second; interval *= 2 {
+		wait := policy.NextBackOff()
+		fmt.Printf("between 0s and %v: %v\n", interval, 0 <= wait && wait <= interval)
+	}
+	// Output:
+	// between 0s and 1s: true
+	// between 0s and 2s: true
+	// between 0s and 4s: true
+	// between 0s and 8s: true
+}
+
+// The same seed gives the same waits.
+func ExampleWithRand() {
+	schedule := func(seed uint64) (waits []time.Duration) {
+		policy := backoff.NewExponentialBackOff(
+			backoff.WithJitter(backoff.FullJitter),
+			backoff.WithRand(rand.New(rand.NewPCG(seed, 0))),
+		)
+		for range 10 {
+			waits = append(waits, policy.NextBackOff())
+		}
+		return waits
+	}
+
+	fmt.Println(slices.Equal(schedule(1), schedule(1)))
+	fmt.Println(slices.Equal(schedule(1), schedule(2)))
+	// Output:
+	// true
+	// false
+}
+
+// Each wait is longer by one second, up to a cap.
+func ExampleNewLinearBackOff() {
+	policy := backoff.NewLinearBackOff(time.Second)
+	policy.MaxInterval = 3 * time.Second
+	for range 4 {
+		fmt.Println(policy.NextBackOff())
+	}
+	// Output:
+	// 1s
+	// 2s
+	// 3s
+	// 3s
+}
+
+// All waits are the same.
+func ExampleNewConstantBackOff() {
+	policy := backoff.NewConstantBackOff(time.Second)
+	for range 3 {
+		fmt.Println(policy.NextBackOff())
+	}
+	// Output:
+	// 1s
+	// 1s
+	// 1s
+}
+
+// ZeroBackOff retries immediately and forever, so it needs a limit.
+func ExampleZeroBackOff() {
+	calls := 0
+	fetch := func() error {
+		calls++
+		return errors.New("busy")
+	}
+
+	policy := backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 9)
+	err := backoff.Retry(fetch, policy)
+	fmt.Println(calls, "calls:", err)
+	// Output:
+	// 10 calls: busy
+}
+
+// StopBackOff turns retries off, for example by configuration.
+func ExampleStopBackOff() {
+	calls := 0
+	fetch := func() error {
+		calls++
+		return errors.New("busy")
+	}
+
+	err := backoff.Retry(fetch, &backoff.StopBackOff{})
+	fmt.Println(calls, "call:", err)
+	// Output:
+	// 1 call: busy
+}
+
 // An error that retrying cannot fix ends the loop immediately. It is returned without the mark.
 func ExamplePermanent() {
 	errNotFound := errors.New("no such user")
@@ -720,6 +583,105 @@ func ExampleRetryAfter() {
 	// error: <nil>
 }
 
+// Call a service that may fail for a moment. Here it does so twice.
+func Example_service() {
+	mail := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 2 * time.Second,
+		Slots:          new(backoff.Slots),
+		Budget:         new(backoff.Budget),
+		Policy: func() backoff.BackOff {
+			return backoff.NewConstantBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
+		},
+	}
+	calls := 0
+	send := func(ctx context.Context) error { // passes ctx on
+		calls++
+		if calls < 3 {
+			return errors.New("busy")
+		}
+		return ctx.Err()
+	}
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+
+	err := mail.Do(ctx, send)
+	fmt.Println(calls, "attempts, error:", err)
+	// Output:
+	// 3 attempts, error: <nil>
+}
+
+// The error says why the call ended. Ask first whether the limits ended it: the last error, which may be the timeout
+// of an attempt, matches context.DeadlineExceeded too.
+func ExampleRetrier_Do() {
+	users := backoff.Retrier{ // in a program, a package variable
+		Policy: func() backoff.BackOff {
+			return backoff.NewConstantBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
+		},
+	}
+	outcome := func(err error) string {
+		switch {
+		case err == nil:
+			return "done"
+		case errors.Is(err, backoff.ErrNoSlot):
+			return "nothing was sent"
+		case errors.Is(err, backoff.ErrRetriesExhausted), errors.Is(err, backoff.ErrBudgetExhausted):
+			return "failed again and again"
+		case errors.Is(err, context.Canceled):
+			return "canceled"
+		case errors.Is(err, context.DeadlineExceeded):
+			return "out of time"
+		}
+		return "will always fail"
+	}
+
+	minute, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+
+	succeed := func(context.Context) error { return nil }
+	hang := func(context.Context) error { return context.DeadlineExceeded } // the timeout of the attempt
+	find := func(context.Context) error { return backoff.Permanent(errors.New("no such user")) }
+	throttle := func(context.Context) error { return backoff.RetryAfter(errors.New("busy"), time.Minute) }
+
+	fmt.Println(outcome(users.Do(minute, succeed)))
+	fmt.Println(outcome(users.Do(minute, hang)))
+	fmt.Println(outcome(users.Do(minute, find)))
+	fmt.Println(outcome(users.Do(minute, throttle))) // the wait would end too late, so it never starts
+	fmt.Println(outcome(users.Do(canceled, succeed)))
+	// Output:
+	// done
+	// failed again and again
+	// will always fail
+	// out of time
+	// canceled
+}
+
+// DoWithData returns the value of the last attempt.
+func ExampleDoWithData() {
+	rates := backoff.Retrier{ // in a program, a package variable
+		Policy: func() backoff.BackOff {
+			return backoff.NewConstantBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
+		},
+	}
+	calls := 0
+	fetch := func(ctx context.Context, currency string) (float64, error) { // passes ctx on
+		calls++
+		if calls < 2 {
+			return 0, errors.New("busy")
+		}
+		return 1.25, ctx.Err()
+	}
+
+	rate, err := backoff.DoWithData(context.Background(), &rates, func(ctx context.Context) (float64, error) {
+		return fetch(ctx, "EUR")
+	})
+	fmt.Println(rate, err)
+	// Output:
+	// 1.25 <nil>
+}
+
 // A server asks for a wait that is longer than MaxRetryAfter, so the call ends. The error says how long the server
 // asked to wait.
 func ExampleRetryAfterError() {
@@ -741,192 +703,256 @@ func ExampleRetryAfterError() {
 	// ask again in 1h0m0s
 }
 
-// Once the context is done, there are no more calls. The error matches the context's error, its cause and the last
-// error. Compare with errors.Is, not with ==.
-func ExampleWithContext() {
-	errShutdown := errors.New("shutting down")
-	errRefused := errors.New("connection refused")
-
-	ctx, cancel := context.WithCancelCause(context.Background())
-	calls := 0
-	connect := func() error {
-		calls++
-		if calls == 3 {
-			cancel(errShutdown) // in a program, something else calls it
+// A program waits for its database, for two minutes at most. The number of retries is left to the policy.
+func ExampleRetrier_startup() {
+	database := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 5 * time.Second,
+		MaxAttempts:    -1,
+		Policy: func() backoff.BackOff {
+			return backoff.NewExponentialBackOff(
+				backoff.WithInitialInterval(time.Millisecond), // the default is 500 ms
+				backoff.WithMaxInterval(5*time.Second),
+				backoff.WithMaxElapsedTime(2*time.Minute),
+			)
+		},
+	}
+	attempts := 0
+	ping := func(context.Context) error { // in a program, (*sql.DB).PingContext
+		attempts++
+		if attempts < 8 {
+			return errors.New("the database system is starting up")
 		}
-		return errRefused
+		return nil
 	}
 
-	policy := backoff.WithContext(backoff.NewConstantBackOff(time.Millisecond), ctx)
-	err := backoff.Retry(connect, policy)
-	fmt.Println(calls, "calls:", err)
-	fmt.Println(errors.Is(err, context.Canceled), errors.Is(err, errShutdown), errors.Is(err, errRefused))
+	err := database.Do(context.Background(), ping)
+	fmt.Println(attempts, "attempts, error:", err)
 	// Output:
-	// 3 calls: context canceled: shutting down: connection refused
-	// true true true
+	// 8 attempts, error: <nil>
 }
 
-// A wait that would outlast the context's deadline never starts, except the first one, unless a server asked for
-// it. The context itself is not done then.
-func ExampleWithContext_deadline() {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
+// A payment must not be sent twice. A copy of the Retrier makes one attempt, in the same slots.
+func ExampleRetrier_once() {
+	payments := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 10 * time.Second,
+		Slots:          new(backoff.Slots),
+	}
+	once := payments
+	once.MaxAttempts = 1
 
-	policy := backoff.NewExponentialBackOff( // waits of 1 ms, 1 min, 1 min, …
-		backoff.WithInitialInterval(time.Millisecond),
-		backoff.WithMultiplier(60_000),
-		backoff.WithJitter(backoff.NoJitter),
-	)
-	connect := func() error { return errors.New("connection refused") }
-
-	err := backoff.Retry(connect, backoff.WithContext(policy, ctx))
-	fmt.Println(err)
-	fmt.Println(errors.Is(err, context.DeadlineExceeded), ctx.Err())
-	// Output:
-	// context deadline exceeded: next attempt in 1m0s would be too late: connection refused
-	// true <nil>
-}
-
-// Three retries are four calls. The last error is returned unchanged.
-func ExampleWithMaxRetries() {
 	calls := 0
-	fetch := func() error {
+	err := once.Do(context.Background(), func(context.Context) error {
 		calls++
-		return errors.New("busy")
-	}
-
-	policy := backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 3)
-	err := backoff.Retry(fetch, policy)
-	fmt.Println(calls, "calls:", err)
-	// Output:
-	// 4 calls: busy
-}
-
-// Options set fields; the others keep their defaults.
-func ExampleNewExponentialBackOff() {
-	policy := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(100*time.Millisecond),
-		backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(time.Second),
-		backoff.WithMaxElapsedTime(time.Minute),
-		backoff.WithRandomizationFactor(0), // leave this out where many clients retry
-	)
-	for range 6 {
-		fmt.Println(policy.NextBackOff())
-	}
-	// Output:
-	// 100ms
-	// 200ms
-	// 400ms
-	// 800ms
-	// 1s
-	// 1s
-}
-
-// In a literal without a Clock, a field that is left out has its default. Two do not: a RandomizationFactor of
-// zero is no jitter, and a MaxElapsedTime of zero is no limit.
-func ExampleExponentialBackOff() {
-	policy := &backoff.ExponentialBackOff{InitialInterval: time.Second}
-	for range 3 {
-		fmt.Println(policy.NextBackOff())
-	}
-	// Output:
-	// 1s
-	// 1.5s
-	// 2.25s
-}
-
-// All waits are the same.
-func ExampleNewConstantBackOff() {
-	policy := backoff.NewConstantBackOff(time.Second)
-	for range 3 {
-		fmt.Println(policy.NextBackOff())
-	}
-	// Output:
-	// 1s
-	// 1s
-	// 1s
-}
-
-// Each wait is longer by one second, up to a cap.
-func ExampleNewLinearBackOff() {
-	policy := backoff.NewLinearBackOff(time.Second)
-	policy.MaxInterval = 3 * time.Second
-	for range 4 {
-		fmt.Println(policy.NextBackOff())
-	}
-	// Output:
-	// 1s
-	// 2s
-	// 3s
-	// 3s
-}
-
-// ZeroBackOff retries immediately and forever, so it needs a limit.
-func ExampleZeroBackOff() {
-	calls := 0
-	fetch := func() error {
-		calls++
-		return errors.New("busy")
-	}
-
-	policy := backoff.WithMaxRetries(&backoff.ZeroBackOff{}, 9)
-	err := backoff.Retry(fetch, policy)
-	fmt.Println(calls, "calls:", err)
-	// Output:
-	// 10 calls: busy
-}
-
-// StopBackOff turns retries off, for example by configuration.
-func ExampleStopBackOff() {
-	calls := 0
-	fetch := func() error {
-		calls++
-		return errors.New("busy")
-	}
-
-	err := backoff.Retry(fetch, &backoff.StopBackOff{})
+		fmt.Println("slots in use:", payments.Slots.InUse())
+		return errors.New("connection reset")
+	})
 	fmt.Println(calls, "call:", err)
 	// Output:
-	// 1 call: busy
+	// slots in use: 1
+	// 1 call: connection reset
 }
 
-// FullJitter draws each wait from between zero and the interval.
-func ExampleWithJitter() {
-	policy := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(time.Second),
-		backoff.WithMultiplier(2),
-		backoff.WithJitter(backoff.FullJitter),
-	)
-	for interval := time.Second; interval <= 8*time.Second; interval *= 2 {
-		wait := policy.NextBackOff()
-		fmt.Printf("between 0s and %v: %v\n", interval, 0 <= wait && wait <= interval)
+// A batch starts a goroutine for each item, and the slots limit how many calls are in progress. The first item
+// that fails for good ends the batch.
+func ExampleRetrier_batch() {
+	storage := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 30 * time.Second,
+		Slots:          backoff.NewSlots(3),
 	}
-	// Output:
-	// between 0s and 1s: true
-	// between 0s and 2s: true
-	// between 0s and 4s: true
-	// between 0s and 8s: true
-}
-
-// The same seed gives the same waits.
-func ExampleWithRand() {
-	schedule := func(seed uint64) (waits []time.Duration) {
-		policy := backoff.NewExponentialBackOff(
-			backoff.WithJitter(backoff.FullJitter),
-			backoff.WithRand(rand.New(rand.NewPCG(seed, 0))),
-		)
-		for range 10 {
-			waits = append(waits, policy.NextBackOff())
+	upload := func(_ context.Context, file string) error { // makes one attempt
+		if file == "secret.txt" {
+			return backoff.Permanent(errors.New("forbidden"))
 		}
-		return waits
+		return nil
 	}
 
-	fmt.Println(slices.Equal(schedule(1), schedule(1)))
-	fmt.Println(slices.Equal(schedule(1), schedule(2)))
+	uploadAll := func(ctx context.Context, files ...string) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+
+		var uploads sync.WaitGroup
+		for _, file := range files {
+			uploads.Add(1)
+			go func() {
+				defer uploads.Done()
+				err := storage.Do(ctx, func(ctx context.Context) error {
+					return upload(ctx, file)
+				})
+				if err != nil {
+					cancel(fmt.Errorf("upload %s: %w", file, err)) // only the first one counts
+				}
+			}()
+		}
+		uploads.Wait()
+		return context.Cause(ctx)
+	}
+
+	fmt.Println(uploadAll(context.Background(), "a.txt", "b.txt", "c.txt", "d.txt", "e.txt"))
+	fmt.Println(uploadAll(context.Background(), "a.txt", "secret.txt", "c.txt"))
 	// Output:
-	// true
-	// false
+	// <nil>
+	// upload secret.txt: forbidden
+}
+
+// Notify logs each retry, with the number of the attempt that failed. Done logs the end of each call.
+func ExampleRetrier_log() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{} // for the output only
+			}
+			return a
+		},
+	}))
+	users := backoff.Retrier{ // in a program, a package variable
+		MaxAttempts: 3,
+		Policy: func() backoff.BackOff {
+			return backoff.NewLinearBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
+		},
+		Notify: func(ctx context.Context, attempt int, err error, wait time.Duration) {
+			logger.InfoContext(ctx, "trying again", "attempt", attempt, "err", err, "wait", wait)
+		},
+		Done: func(ctx context.Context, attempts int, err error) {
+			if err != nil {
+				logger.ErrorContext(ctx, "call failed", "attempts", attempts, "err", err)
+			}
+		},
+	}
+
+	_ = users.Do(context.Background(), func(context.Context) error {
+		return errors.New("busy")
+	})
+	// Output:
+	// level=INFO msg="trying again" attempt=1 err=busy wait=1ms
+	// level=INFO msg="trying again" attempt=2 err=busy wait=2ms
+	// level=ERROR msg="call failed" attempts=3 err="retries exhausted: busy"
+}
+
+// The only slot is in use. A call waits for it, but only as long as its deadline leaves time for an attempt. Nothing
+// was sent then, and a handler answers with a 503.
+func ExampleSlots() {
+	users := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 2 * time.Second,
+		Slots:          backoff.NewSlots(1),
+	}
+	status := func(err error) int {
+		switch {
+		case err == nil:
+			return http.StatusOK
+		case errors.Is(err, backoff.ErrNoSlot):
+			return http.StatusServiceUnavailable
+		}
+		return http.StatusBadGateway
+	}
+	fetch := func(context.Context) error {
+		fmt.Println("fetch")
+		return nil
+	}
+
+	err := users.Slots.Acquire(context.Background(), users.AttemptTimeout) // as another call does
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond) // in a handler, that of the request
+	defer cancel()
+	fmt.Println(status(users.Do(ctx, fetch)))
+
+	users.Slots.Release()
+	fmt.Println(status(users.Do(context.Background(), fetch)))
+	// Output:
+	// 503
+	// fetch
+	// 200
+}
+
+// A download is read after the response has come, so it holds its slot by itself. It is not repeated.
+func ExampleSlots_Acquire() {
+	slots := backoff.NewSlots(20) // in a program, those of the Retrier for the same service
+
+	download := func(ctx context.Context) error {
+		err := slots.Acquire(ctx, 5*time.Second)
+		if err != nil {
+			return err
+		}
+		defer slots.Release()
+
+		fmt.Println("in use:", slots.InUse(), "waiting:", slots.Waiting())
+		return nil
+	}
+	fmt.Println("error:", download(context.Background()))
+	fmt.Println("in use:", slots.InUse(), "waiting:", slots.Waiting())
+	// Output:
+	// in use: 1 waiting: 0
+	// error: <nil>
+	// in use: 0 waiting: 0
+}
+
+// All calls to a service share its budget, and a fresh one pays for five retries. This service is down: ten calls at
+// once make ten first attempts and five retries.
+func ExampleBudget() {
+	users := backoff.Retrier{ // in a program, a package variable
+		Budget: new(backoff.Budget),
+		Policy: func() backoff.BackOff {
+			return backoff.NewConstantBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
+		},
+	}
+
+	var attempts, refused atomic.Int64
+	var calls sync.WaitGroup
+	for range 10 {
+		calls.Add(1)
+		go func() {
+			defer calls.Done()
+			err := users.Do(context.Background(), func(context.Context) error {
+				attempts.Add(1)
+				return errors.New("service down")
+			})
+			if errors.Is(err, backoff.ErrBudgetExhausted) {
+				refused.Add(1)
+			}
+		}()
+	}
+	calls.Wait()
+	fmt.Println(attempts.Load(), "attempts") // without the budget, 40
+	fmt.Println("a call was refused a retry:", refused.Load() > 0)
+	// Output:
+	// 15 attempts
+	// a call was refused a retry: true
+}
+
+// A loop written by hand asks the budget before each retry, and tells it of each success. This one does not wait.
+func ExampleBudget_Withdraw() {
+	budget := &backoff.Budget{Capacity: 10}
+	fetch := func() error { return errors.New("busy") }
+
+	for attempt := 1; ; attempt++ {
+		err := fetch()
+		if err == nil {
+			budget.Deposit()
+			break
+		}
+		fmt.Printf("attempt %d: %v, %d tokens left\n", attempt, err, budget.Tokens())
+		if !budget.Withdraw() {
+			break
+		}
+	}
+	// Output:
+	// attempt 1: busy, 10 tokens left
+	// attempt 2: busy, 5 tokens left
+	// attempt 3: busy, 0 tokens left
+}
+
+// A success puts tokens back.
+func ExampleBudget_Deposit() {
+	budget := &backoff.Budget{Capacity: 10}
+	budget.Withdraw()
+	fmt.Println(budget.Tokens(), "tokens")
+
+	budget.Deposit()
+	fmt.Println(budget.Tokens(), "tokens")
+	// Output:
+	// 5 tokens
+	// 6 tokens
 }
 
 // A Retry-After header holds a number of seconds or a date. A past date means no wait.

@@ -30,11 +30,11 @@ func (s *service) QueryContext(ctx context.Context, _ string, _ []driver.NamedVa
 }
 
 // answering calls f in a bubble, with a database that answers so.
-func answering(t *testing.T, answer func(ctx context.Context) error, f func(ctx context.Context, db *sql.DB)) {
+func answering(t *testing.T, answer func(ctx context.Context) error, f func(t *testing.T, db *sql.DB)) {
 	synctest.Test(t, func(t *testing.T) {
 		db := sql.OpenDB(&service{answer: answer})
 		defer db.Close()
-		f(t.Context(), db)
+		f(t, db)
 	})
 }
 
@@ -50,9 +50,9 @@ func busy(attempts *int) func(context.Context) error {
 func TestPing(t *testing.T) {
 	for range 1000 {
 		attempts := 0
-		answering(t, busy(&attempts), func(ctx context.Context, db *sql.DB) {
+		answering(t, busy(&attempts), func(t *testing.T, db *sql.DB) {
 			start := time.Now()
-			require.EqualError(t, ping(ctx, db), "busy")
+			require.EqualError(t, ping(t.Context(), db), "busy")
 			require.Equal(t, 4, attempts)
 			require.LessOrEqual(t, time.Since(start), 3600*time.Millisecond)
 		})
@@ -70,8 +70,8 @@ func TestServe(t *testing.T) {
 		}
 		return nil
 	}
-	answering(t, down, func(ctx context.Context, db *sql.DB) {
-		ctx, cancel := context.WithTimeout(ctx, 2*time.Hour)
+	answering(t, down, func(t *testing.T, db *sql.DB) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 		defer cancel()
 		messages := make(chan string)
 		go func() {
@@ -102,14 +102,15 @@ func TestWorstCase(t *testing.T) {
 	for range 1000 {
 		attempts := 0
 		users.Budget = new(backoff.Budget)
-		answering(t, busy(&attempts), func(ctx context.Context, db *sql.DB) {
-			_, err := userName(ctx, db, 42)
+		answering(t, busy(&attempts), func(t *testing.T, db *sql.DB) {
+			_, err := userName(t.Context(), db, 42)
 			require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
 			require.Equal(t, 4, attempts)
 		})
-		answering(t, hang, func(ctx context.Context, db *sql.DB) {
+		users.Budget = new(backoff.Budget)
+		answering(t, hang, func(t *testing.T, db *sql.DB) {
 			start := time.Now()
-			_, err := userName(ctx, db, 42)
+			_, err := userName(t.Context(), db, 42)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.LessOrEqual(t, time.Since(start), 5*time.Second)
 			require.Equal(t, 504, status(err))
@@ -124,8 +125,8 @@ func TestNotFound(t *testing.T) {
 		attempts++
 		return sql.ErrNoRows
 	}
-	answering(t, missing, func(ctx context.Context, db *sql.DB) {
-		_, err := userName(ctx, db, 42)
+	answering(t, missing, func(t *testing.T, db *sql.DB) {
+		_, err := userName(t.Context(), db, 42)
 		require.Equal(t, sql.ErrNoRows, err)
 		require.Equal(t, 404, status(err))
 		require.Equal(t, 1, attempts)
