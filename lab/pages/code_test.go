@@ -22,12 +22,12 @@ type block struct {
 	page string
 	line int // where the code starts
 	code string
-	rule string // of the analyzer, if the page says that it reports this code
+	rule string // of the analyzer, if the page says above the code that it reports this
 }
 
 var (
 	goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
-	ruled   = regexp.MustCompile("\\(rule `(\\w+)`\\)")
+	ruled   = regexp.MustCompile("^❌ \\(rule `(\\w+)`\\)$")
 )
 
 // blocks returns the Go code of a page.
@@ -38,9 +38,7 @@ func blocks(t *testing.T, page string) []block {
 		b := block{page: page, line: strings.Count(text[:at[2]], "\n") + 1, code: text[at[2]:at[3]]}
 		before := strings.TrimSpace(text[:at[0]])
 		title := before[strings.LastIndex(before, "\n")+1:]
-		why, _, _ := strings.Cut(text[at[1]:], "✅")
-		rule := ruled.FindStringSubmatch(why)
-		if strings.HasPrefix(title, "❌") && rule != nil {
+		if rule := ruled.FindStringSubmatch(title); rule != nil {
 			b.rule = rule[1]
 		}
 		all = append(all, b)
