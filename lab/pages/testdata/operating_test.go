@@ -6,12 +6,15 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -105,13 +108,35 @@ func TestOutcomes(t *testing.T) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.Error(t, r.Do(ended, failing(0)))
+		throttled(t)
 	})
 
-	require.EqualValues(t, 2+1, retries.Value())
+	require.EqualValues(t, 2+1+3+1, retries.Value())
 	require.JSONEq(t, `{
 		"succeeded": 1, "succeeded_after_retry": 1, "no_slot": 1, "retries_exhausted": 1, "budget_exhausted": 1,
-		"canceled": 1, "deadline_exceeded": 1, "refused": 1
+		"canceled": 2, "deadline_exceeded": 1, "refused": 1, "server_wait": 3
 	}`, operations.String())
+}
+
+// throttled makes calls to a service that asks for a wait: one for which the wait is too long, one for which it would
+// end too late, one that has no more attempts, and one that is cancelled in the wait.
+func throttled(t *testing.T) {
+	ask := func(wait time.Duration) func(context.Context) error {
+		return func(context.Context) error { return backoff.RetryAfter(errors.New("429 Too Many Requests"), wait) }
+	}
+	var r backoff.Retrier
+	counted(&r.Notify, &r.Done)
+	require.ErrorIs(t, r.Do(t.Context(), ask(time.Hour)), backoff.ErrRetriesExhausted)
+
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	require.ErrorIs(t, r.Do(soon, ask(30*time.Second)), context.DeadlineExceeded)
+
+	require.ErrorIs(t, r.Do(t.Context(), ask(time.Second)), backoff.ErrRetriesExhausted)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Second, cancel)
+	require.ErrorIs(t, r.Do(ctx, ask(30*time.Second)), context.Canceled)
 }
 
 func noWaits() backoff.BackOff { return &backoff.ZeroBackOff{} }
@@ -230,16 +255,49 @@ func TestNoHooks(t *testing.T) {
 	require.NotNil(t, orders.Done)
 }
 
-// The switch ends calls that are running already.
+// The switch ends calls that are running already, and each client heeds it.
 func TestSwitch(t *testing.T) {
+	defer retriesOff.Store(false)
+	turnOff := func() { setRetries(nil, httptest.NewRequest("POST", "/retries?off=true", nil)) }
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
 		err := reports.Do(t.Context(), func(context.Context) error {
 			attempts++
-			retriesOff.Store(attempts == 2)
+			if attempts == 2 {
+				turnOff()
+			}
 			return errors.New("busy")
 		})
 		require.EqualError(t, err, "busy")
 		require.Equal(t, 2, attempts)
+
+		web.Base = roundTrip(func(*http.Request) (*http.Response, error) {
+			attempts++
+			return answer(503, ""), nil
+		})
+		client := &http.Client{Transport: web}
+		resp, err := client.Get("http://localhost")
+		require.NoError(t, err)
+		require.Equal(t, 503, resp.StatusCode)
+		require.Equal(t, 2+1, attempts)
+
+		setRetries(nil, httptest.NewRequest("POST", "/retries?off=false", nil))
+		_, err = client.Get("http://localhost")
+		require.NoError(t, err)
+		require.Equal(t, 2+1+4, attempts)
 	})
+}
+
+// A body that breaks is counted where it is read.
+func TestBrokenBody(t *testing.T) {
+	resp := answer(200, "hello")
+	body, err := readBody(resp)
+	require.NoError(t, err)
+	require.Equal(t, "hello", string(body))
+	require.Zero(t, brokenBodies.Value())
+
+	resp.Body = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))
+	_, err = readBody(resp)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.EqualValues(t, 1, brokenBodies.Value())
 }
