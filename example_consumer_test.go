@@ -9,11 +9,10 @@ import (
 	"example.com/backoff"
 )
 
-// invoices is for all calls to the service of invoices. Its calls can wait, so it has more retries, and no budget.
+// invoices is for all calls to the service of invoices. Its calls can wait, so it has no budget.
 var invoices = backoff.Retrier{
 	AttemptTimeout: 5 * time.Second,
 	Slots:          new(backoff.Slots),
-	MaxAttempts:    11,
 	Policy: func() backoff.BackOff {
 		return backoff.NewConstantBackOff(time.Microsecond) // for the example; without Policy, waits grow from 0.5 s
 	},

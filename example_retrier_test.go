@@ -9,18 +9,22 @@ import (
 	"example.com/backoff"
 )
 
-var users = backoff.Retrier{ // shared by all calls to the service
-	AttemptTimeout: 2 * time.Second,
-	Slots:          new(backoff.Slots),
-	Budget:         new(backoff.Budget),
+// users is shared by all calls to the service.
+var users = backoff.Retrier{
+	AttemptTimeout: time.Second,         // at least three times what a call usually takes
+	Slots:          new(backoff.Slots),  // when many attempts time out: fewer calls at once
+	Budget:         new(backoff.Budget), // when many attempts fail: fewer retries
 }
 
 // FetchUser returns a user. If there is no such user, the error is ErrNotFound.
 func FetchUser(ctx context.Context, id string) (*User, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // for all attempts and waits
+	defer cancel()
+
 	return backoff.DoWithData(ctx, &users, func(ctx context.Context) (*User, error) {
 		user, err := api.Get(ctx, id)
 		if errors.Is(err, ErrNotFound) {
-			return nil, backoff.Permanent(err) // retrying will not help
+			return nil, backoff.Permanent(err) // trying again would not help
 		}
 		return user, err
 	})
@@ -49,8 +53,7 @@ func (client) Get(_ context.Context, id string) (*User, error) {
 // A Retrier is for all calls to a service. Its timeout, its slots and its budget are for this service
 // alone. That there is no such user is no reason to try again, and the caller receives the error without its mark.
 func ExampleRetrier() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
+	ctx := context.Background()
 
 	user, err := FetchUser(ctx, "ada")
 	fmt.Println(user.Name, err)
