@@ -78,7 +78,7 @@ func draw(trials []trial) string {
 
 // add adds a panel.
 func (c *chart) add(t trial) {
-	one := panel{name: t.way, verdict: t.span((*history).lostShare, report.Percent) + " % of the calls are lost"}
+	one := panel{name: t.way, verdict: t.span(lostShare, report.Short) + " % of the calls are lost"}
 	for second := c.from; second <= c.to; second++ {
 		at := int(c.back().Seconds()) + second
 		mean := float64(t.histories[0].requests.sum(at-1, at+2)) / 3 / c.rate

@@ -22,6 +22,7 @@ type config struct {
 	seeds           int
 	only            string // texts in the names of the ways that are wanted
 	size            int    // of batches and bursts, and the number of devices
+	unit            string // of what is lost
 	svg             string // the file for a chart, if there is to be one
 }
 
@@ -34,7 +35,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	}
 
 	flags.Visit(func(f *flag.Flag) {
-		if c.scenario != "programs" && f.Name != "scenario" && f.Name != "seeds" {
+		if c.scenario != "programs" && !slices.Contains([]string{"scenario", "seeds", "in"}, f.Name) {
 			err = fmt.Errorf("-%s is not for -scenario %s", f.Name, c.scenario)
 		}
 	})
@@ -48,8 +49,16 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case scenarios[c.scenario] == nil:
 		err = fmt.Errorf("-scenario %q is not %s", c.scenario, report.Names(scenarios))
+	case !slices.Contains(spreads, c.spread):
+		err = fmt.Errorf("-work %q is not %s", c.spread, strings.Join(spreads, ", "))
+	case !slices.Contains(orders, c.order):
+		err = fmt.Errorf("-order %q is not %s", c.order, strings.Join(orders, ", "))
+	case !slices.Contains(balances, c.balance):
+		err = fmt.Errorf("-balance %q is not %s", c.balance, strings.Join(balances, ", "))
 	case shapes[c.shape] == nil:
 		err = fmt.Errorf("-shape %q is not %s", c.shape, report.Names(shapes))
+	case len(units[c.unit]) == 0:
+		err = fmt.Errorf("-in %q is not %s", c.unit, report.Names(units))
 	case len(c.ways) == 0:
 		err = fmt.Errorf("-only %q is in no name of a way", c.only)
 	}
@@ -71,13 +80,29 @@ func (c *config) check() error {
 			return fmt.Errorf("a number is not above zero, or too large: %g", number)
 		}
 	}
-	switch first := c.troubles[0]; {
+	switch {
 	case c.load > 1:
 		return errors.New("-load is above 1")
 	case c.timeout <= c.answer:
 		return errors.New("-timeout must be longer than -answer")
-	case c.svg != "" && (first.left > 0 || first.duration == 0):
-		return errors.New("-svg needs an outage as the first trouble")
+	case c.line < 0:
+		return errors.New("-line is below zero")
+	case c.svg != "" && c.troubles[0].duration == 0:
+		return errors.New("-svg needs a trouble that ends, as the first")
+	}
+	return c.checkPrograms()
+}
+
+// checkPrograms reports what is wrong with the programs in one of the troubles.
+func (c *config) checkPrograms() error {
+	for _, t := range c.troubles {
+		p := c.program(t)
+		switch {
+		case p.closed > 0 && p.pause() <= 0:
+			return errors.New("-size is too few workers for the load")
+		case p.longs > 0 && p.longer <= p.timeout:
+			return errors.New("-long has no longer timeout than -timeout")
+		}
 	}
 	return nil
 }
@@ -87,20 +112,28 @@ func (c *config) flags() *flag.FlagSet {
 	flags.StringVar(&c.scenario, "scenario", "programs",
 		"`which` to simulate ("+report.Names(scenarios)+"); programs has all flags, the others have -seeds")
 	flags.IntVar(&c.seeds, "seeds", 1, "`number` of seeds of the random numbers; with more than one, figures are ranges")
+	flags.StringVar(&c.unit, "in", inSeconds, "what is lost is shown in `"+report.Names(units)+"`")
 	flags.StringVar(&c.svg, "svg", "", "write a chart of the load in the first trouble, an outage, to this `file`")
 
 	flags.Float64Var(&c.rate, "rate", 60, "`number` of requests that the service can do in a second")
 	flags.IntVar(&c.servers, "servers", 6,
 		"`number` of requests that the service works on at once, each at an equal part of its rate")
+	flags.StringVar(&c.spread, "work", exponential, "how the work of requests is distributed: `"+strings.Join(spreads, ", ")+"`")
+	flags.StringVar(&c.order, "order", oldest,
+		"which request is next: `"+strings.Join(orders, ", ")+"` (no queue: all requests share what the service can do)")
+	flags.BoolVar(&c.heeds, "heeds", false, "the service drops the work of clients that have left")
+	flags.IntVar(&c.line, "line", 0, "the `number` of requests that may wait in a queue before it refuses more, 0 for no limit")
+	flags.StringVar(&c.balance, "balance", atRandom,
+		"how a process chooses among backends for an attempt: `"+strings.Join(balances, ", ")+"`")
+	flags.Func("first", "the `share` of the calls that are served before the others, as 30%", setPercentage(&c.ahead))
+	flags.Func("cached", "the `share` of the answers that need no work", setPercentage(&c.cached))
+	flags.Func("final", "the `share` of the answers that are final errors, which are not lost", setPercentage(&c.final))
 	flags.DurationVar(&c.answer, "answer", 100*time.Millisecond, "how `long` an answer takes besides the queue and the work")
 	flags.Float64Var(&c.load, "load", 0.6, "`load` before the trouble, as a share of what the service can do")
 	flags.DurationVar(&c.from, "from", 30*time.Second, "for how `long` calls begin before the trouble, or the pause before a burst")
 	flags.DurationVar(&c.after, "after", 3*time.Minute, "for how `long` calls begin after the trouble")
 	_ = c.setTroubles(usualTroubles)
-	flags.Func("trouble", "`troubles`, separated by commas: none, a time for which the service is down, half (of its\n"+
-		"capacity, for a minute) or half:10m, refuse:30s (refuses all, at once), fail:N% (of the attempts,\n"+
-		"after their work), refuse:N% (of them, at once); each may have a load of its own after an @\n"+
-		"(default "+usualTroubles+")", c.setTroubles)
+	flags.Func("trouble", troubleUsage, c.setTroubles)
 
 	flags.StringVar(&c.shape, "shape", "handler", "how calls begin: `"+report.Names(shapes)+"`")
 	flags.StringVar(&c.only, "only", "", "print only the ways with one of these `texts`, separated by commas, in their names")
@@ -113,7 +146,31 @@ func (c *config) flags() *flag.FlagSet {
 	flags.Float64Var(&c.guess, "guess", 1, "`factor` by which devices take the spare capacity for too large")
 	flags.DurationVar(&c.timeout, "timeout", time.Second, "`timeout` of an attempt")
 	flags.DurationVar(&c.deadline, "deadline", -1,
-		"`deadline` of a call, 0 for none (default 5s for a handler or a burst, else none)")
-	flags.IntVar(&c.size, "size", 1000, "`number` of calls in a batch or a burst, or of devices")
+		"`deadline` of a call, 0 for none (default 5s for a handler, a burst or a loop, else none)")
+	flags.Func("long", "the share of the calls with another `timeout`, as 10%:10s, and a deadline that is longer by the same\n"+
+		"factor; with part:10%, all calls to the part are these", c.setLong)
+	flags.IntVar(&c.size, "size", 1000, "`number` of calls in a batch or a burst, of devices, or of workers in a loop")
 	return flags
+}
+
+var (
+	spreads  = []string{exponential, constant, heavy}
+	orders   = []string{oldest, newest, sharing}
+	balances = []string{atRandom, inTurn}
+)
+
+func setPercentage(share *float64) func(string) error {
+	return func(s string) (err error) {
+		*share, err = percentage(s)
+		return err
+	}
+}
+
+// setLong sets a share of the calls, and their timeout.
+func (c *config) setLong(s string) error {
+	share, timeout, _ := strings.Cut(s, ":")
+	var err1, err2 error
+	c.longs, err1 = percentage(share)
+	c.longer, err2 = period(timeout)
+	return errors.Join(err1, err2)
 }

@@ -7,34 +7,42 @@ import (
 
 // history is what happens in a simulation.
 type history struct {
-	begun      int             // calls
-	took       []time.Duration // by calls that succeed
-	slowest    time.Duration   // of all calls
-	requests   counts          // of them, that reach the service
-	others     int             // requests of other programs after the trouble
-	othersLost int             // and those that fail
+	tally
+	others   tally  // the requests of other programs after the trouble, or the calls to other parts of the service
+	requests counts // of the calls, that reach the service
+	answers  counts // of the calls that succeed, when they do
 }
 
-// lost returns the calls that have not succeeded.
-func (h *history) lost() int { return h.begun - len(h.took) }
+// tally counts calls.
+type tally struct {
+	begun   int
+	took    []time.Duration // by those that succeed
+	slowest time.Duration   // of all
+}
 
-// lostShare returns the lost calls in per cent of all, othersShare the lost requests of other programs.
-func (h *history) lostShare() float64   { return share(h.lost(), h.begun) }
-func (h *history) othersShare() float64 { return share(h.othersLost, h.others) }
+// count counts a call that has ended.
+func (t *tally) count(took time.Duration, ok bool) {
+	t.slowest = max(t.slowest, took)
+	if ok {
+		t.took = append(t.took, took)
+	}
+}
 
-func share(part, all int) float64 { return float64(part) * 100 / float64(max(1, all)) }
+// lost returns the calls that have not succeeded, share how many that are in per cent of all.
+func (t *tally) lost() int      { return t.begun - len(t.took) }
+func (t *tally) share() float64 { return float64(t.lost()) * 100 / float64(max(1, t.begun)) }
 
 // half returns the seconds that half of the calls that succeeded took at most.
-func (h *history) half() float64 {
-	if len(h.took) == 0 {
+func (t *tally) half() float64 {
+	if len(t.took) == 0 {
 		return 0
 	}
-	slices.Sort(h.took)
-	return h.took[(len(h.took)-1)/2].Seconds()
+	slices.Sort(t.took)
+	return t.took[(len(t.took)-1)/2].Seconds()
 }
 
 // longest returns the seconds that the slowest call took.
-func (h *history) longest() float64 { return h.slowest.Seconds() }
+func (t *tally) longest() float64 { return t.slowest.Seconds() }
 
 // counts has the number of events in each second.
 type counts map[int]int

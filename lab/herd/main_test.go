@@ -36,12 +36,27 @@ func simulated(t *testing.T, args string) map[string]*history {
 	return all
 }
 
+// outage returns the trouble of a name.
+func outage(t *testing.T, name string) trouble {
+	t.Helper()
+	one, err := parseTrouble(name)
+	require.NoError(t, err)
+	return one
+}
+
 func TestUsage(t *testing.T) {
 	for message, args := range map[string]string{
 		"flag provided but not defined: -nosuch":                    "-nosuch",
 		`unexpected argument "extra"`:                               "extra",
 		`-scenario "flood" is not contention, programs, variations`: "-scenario flood",
 		`-shape "round" is not batch, burst, devices`:               "-shape round",
+		`-order "last" is not oldest, newest, shared`:               "-order last",
+		`-work "hard" is not exponential, constant, heavy`:          "-work hard",
+		`-balance "best" is not random, turn`:                       "-balance best",
+		`-in "hours" is not both, percent, seconds`:                 "-in hours",
+		"-line is below zero":                                       "-line -1",
+		"-size is too few workers":                                  "-shape loop -size 1",
+		"-long has no longer timeout":                               "-long 10%:1s",
 		"-load is above 1":                                          "-load 1.5",
 		"not above zero, or too large: NaN":                         "-load NaN",
 		"not above zero, or too large: -0.005":                      "-after -5ms",
@@ -51,8 +66,8 @@ func TestUsage(t *testing.T) {
 		`-only "x" is in no name`:                                   "-only x",
 		"not a percentage above zero":                               "-trouble fail:2",
 		"-timeout must be longer than -answer":                      "-timeout 5ms",
-		"not none, half, fail:N%, refuse:N%":                        "-trouble 10s,half:10",
-		"-svg needs an outage":                                      "-svg load.svg -trouble half",
+		"is no trouble":                                             "-trouble 10s,half:10",
+		"-svg needs a trouble that ends":                            "-svg load.svg -trouble fail:30%",
 		"the load after @ is not a number from 0.01 to 1":           "-trouble 10s@2",
 	} {
 		var stdout, stderr bytes.Buffer

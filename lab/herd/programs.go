@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"example.com/backoff/lab/report"
@@ -19,7 +20,7 @@ func (c config) program(t trouble) plan {
 	p.load = cmp.Or(t.at, p.load)
 	if p.deadline < 0 {
 		p.deadline = 0
-		if c.shape == "handler" || c.shape == "burst" {
+		if slices.Contains([]string{"handler", "burst", "loop"}, c.shape) {
 			p.deadline = usualDeadline
 		}
 	}
@@ -37,6 +38,8 @@ func (c config) program(t trouble) plan {
 		p.processes = c.size
 		p.neighbours = p.demand()
 		p.load = 0
+	case "loop":
+		p.closed = c.size
 	case "tool":
 		p.fresh = true
 	}
@@ -46,13 +49,12 @@ func (c config) program(t trouble) plan {
 // writePrograms runs the programs, and writes their table, and the chart if there is to be one.
 func writePrograms(c config, w io.Writer) error {
 	all := c.run()
-	columns := c.columns()
 	table := [][]string{{""}}
 	for _, name := range c.ways {
 		table = append(table, []string{name})
 	}
 	for _, trials := range all {
-		for _, column := range columns {
+		for _, column := range c.columns(trials[0].plan) {
 			table[0] = append(table[0], trials[0].trouble.name+column.title)
 			for i, t := range trials {
 				table[i+1] = append(table[i+1], column.show(t))
@@ -60,7 +62,7 @@ func writePrograms(c config, w io.Writer) error {
 		}
 	}
 
-	fmt.Fprint(w, "By trouble and load: the calls that are lost or, if none is, the slowest one, where a column says nothing else\n\n")
+	fmt.Fprintf(w, "By trouble and load: what is lost, in %s, or 0 and the time of the slowest call\n\n", units[c.unit])
 	report.Write(w, table)
 	if c.svg == "" {
 		return nil
@@ -74,12 +76,25 @@ type column struct {
 	show  func(trial) string
 }
 
-func (c config) columns() []column {
-	if c.shape != "devices" {
-		return []column{{"", trial.harm}}
+func (c config) columns(p plan) []column {
+	lost := column{"", func(t trial) string { return t.harm(c.unit) }}
+	others := column{": others lost", func(t trial) string { return t.span(othersShare, report.Short) + " %" }}
+	switch {
+	case c.shape == "devices":
+		half := func(h *history) float64 { return h.half() }
+		return []column{
+			{": half took at most", func(t trial) string { return t.span(half, report.Decimals(1)) + " s" }},
+			others,
+		}
+	case p.has(part):
+		half := func(h *history) float64 { return h.others.half() }
+		return []column{
+			lost,
+			others,
+			{": half of them took at most", func(t trial) string { return t.span(half, report.Decimals(2)) + " s" }},
+		}
 	}
-	return []column{
-		{": half took at most", func(t trial) string { return t.span((*history).half, report.Decimals(1)) + " s" }},
-		{": others lost", func(t trial) string { return t.span((*history).othersShare, report.Decimals(1)) + " %" }},
-	}
+	return []column{lost}
 }
+
+func othersShare(h *history) float64 { return h.others.share() }

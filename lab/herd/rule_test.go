@@ -42,14 +42,14 @@ func TestSlots(t *testing.T) {
 		c := settingsOf(t, "-trouble none@0.6,10s@0.3,10s@0.6,10s@0.8,60s@0.8,half@0.8,refuse:30s@0.8 "+args)
 		c.ways = []string{byNumber, slots}
 		for _, pair := range c.run() {
-			most := pair[0].histories[0].lostShare() + 2
+			most := pair[0].histories[0].share() + 2
 			switch {
 			case pair[0].duration == 0:
-				most = 0
-			case pair[0].refusing > 0:
+				most = 0.05
+			case pair[0].has(refusing):
 				most++
 			}
-			require.LessOrEqual(t, pair[1].histories[0].lostShare(), most, "%s: %s", args, pair[1].name)
+			require.LessOrEqual(t, pair[1].histories[0].share(), most, "%s: %s", args, pair[1].name)
 		}
 	}
 }
@@ -62,9 +62,9 @@ func TestUnknownNumber(t *testing.T) {
 		"-trouble 10s -skew 10 -move 5s": {25, 7, 7},
 	} {
 		all := simulated(t, args+" -only slots")
-		require.Greater(t, all[byNumber].lostShare(), want[0], args)
-		require.Less(t, all[slots].lostShare(), want[1], args)
-		require.Less(t, all[slotsBudget].lostShare(), want[2], args)
+		require.Greater(t, all[byNumber].share(), want[0], args)
+		require.Less(t, all[slots].share(), want[1], args)
+		require.Less(t, all[slotsBudget].share(), want[2], args)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestHealthyDay(t *testing.T) {
 		c.ways = []string{three, slots}
 		for _, pair := range c.run() {
 			without, with := pair[0].histories[0], pair[1].histories[0]
-			require.InDelta(t, without.lostShare(), with.lostShare(), 0.5, args)
+			require.InDelta(t, without.share(), with.share(), 0.5, args)
 			require.InDelta(t, without.half(), with.half(), 0.01, args)
 			require.InDelta(t, without.longest(), with.longest(), 0.1, args)
 		}
@@ -101,7 +101,7 @@ func TestNoTrap(t *testing.T) {
 	manyCalls(t)
 	for _, answer := range []string{"300ms", "600ms", "850ms"} {
 		c := settingsOf(t, "-restart -after 10m -rate 6000 -load 0.01 -answer "+answer)
-		p := c.program(trouble{name: "5s", duration: 5 * time.Second})
+		p := c.program(outage(t, "5s"))
 		var made []*backoff.Slots
 		seen := func(plan, int) *backoff.Slots {
 			made = append(made, new(backoff.Slots))
@@ -116,7 +116,7 @@ func TestNoTrap(t *testing.T) {
 			})
 			w.run()
 			require.Len(t, made, 2*p.processes)
-			require.Less(t, w.lostShare(), 5.0, answer)
+			require.Less(t, w.share(), 5.0, answer)
 		})
 	}
 }

@@ -3,52 +3,129 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
+	"math"
+	"math/rand/v2"
 	"time"
+
+	"example.com/backoff"
 )
 
-var errFailed = errors.New("failed")
+const refusal = time.Millisecond // how long it takes to refuse an attempt
+
+var (
+	errFailed = errors.New("failed")
+	errFinal  = errors.New("not found")
+)
+
+// outcome is how an attempt ends.
+type outcome struct {
+	request *request      // its work, nil without
+	besides time.Duration // how long the answer takes besides
+	err     error
+}
 
 // serve sends a request of a call, and returns when its outcome is there or ctx has ended.
 func (w *world) serve(ctx context.Context, c *call) error {
-	took, err := w.outcome(c)
-	answer := time.NewTimer(took)
-	defer answer.Stop()
+	o := w.receive(c)
+	if o.request != nil {
+		select {
+		case <-o.request.done:
+		case <-ctx.Done():
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			o.request.backend.leave(o.request)
+			return ctx.Err()
+		}
+	}
 
+	answer := time.NewTimer(o.besides)
+	defer answer.Stop()
 	select {
 	case <-answer.C:
-		return err
+		return o.err
 	case <-ctx.Done():
-		return ctx.Err() // the work remains
+		return ctx.Err()
 	}
 }
 
-// outcome returns how a request that is sent now ends, and after which time.
-func (w *world) outcome(c *call) (took time.Duration, err error) {
+// receive begins the work of an attempt that is made now, and returns its outcome.
+func (w *world) receive(c *call) outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := w.now()
 	if c.process != nil {
-		w.requests[int(now/time.Second)]++
+		w.requests[int(w.now()/time.Second)]++
+	}
+	since := w.now() - w.from
+	happens := func(share float64) bool { return share > 0 && c.random.Float64() < share }
+
+	switch {
+	case happens(w.much(refusing, since)):
+		return outcome{nil, refusal, errFailed}
+	case happens(w.much(stuck, since)), c.kind < w.much(part, since):
+		return outcome{nil, forever, nil}
 	}
 
-	if w.refusing > 0 && w.refuses(now, c.random.Float64()) {
-		return refusal, errFailed
+	o := outcome{besides: w.answer}
+	if !happens(w.cached) {
+		b := w.backends[w.choose(c)]
+		b.advance()
+		if w.line > 0 && b.line >= w.line {
+			return outcome{nil, refusal, errFailed}
+		}
+		o.request = &request{work: w.work(c.random), done: make(chan struct{})}
+		b.add(o.request, c.kind < w.ahead)
 	}
-	took = w.work(c, now)
-	if w.failing > 0 && now >= w.from && c.random.Float64() < w.failing {
-		err = errFailed
+	if mean := w.much(slow, since); mean > 0 {
+		o.besides += time.Duration(c.random.ExpFloat64() * mean * float64(w.timeout))
 	}
-	return took, err
+	if happens(w.much(late, since)) {
+		o.besides += 2 * w.timeout
+	}
+	switch {
+	case happens(w.much(failing, since)):
+		o.err = errFailed
+	case happens(w.final):
+		o.err = backoff.Permanent(errFinal)
+	}
+	return o
 }
 
-// work has a request done, and returns how long that takes, with what stands in the queue before it.
-func (w *world) work(c *call, now time.Duration) time.Duration {
-	work := seconds(float64(w.servers) / w.rate)
-	if !w.even {
-		work = time.Duration(c.random.ExpFloat64() * float64(work))
+// choose returns the number of the backend that gets a request.
+func (w *world) choose(c *call) int {
+	switch {
+	case len(w.backends) == 1:
+		return 0
+	case w.balance == atRandom || c.process == nil:
+		return c.random.IntN(len(w.backends))
 	}
-	next := slices.Index(w.idle, slices.Min(w.idle))
-	w.idle[next] = w.done(max(w.idle[next], now), work)
-	return w.idle[next] + w.answer - now
+	c.process.next++
+	return c.process.next % len(w.backends)
+}
+
+// The ways in which a service takes requests from its queue, in which a process chooses backends, and how the work of
+// requests is distributed.
+const (
+	oldest  = "oldest"
+	newest  = "newest"
+	sharing = "shared"
+
+	atRandom = "random"
+	inTurn   = "turn"
+
+	exponential = "exponential"
+	constant    = "constant"
+	heavy       = "heavy"
+)
+
+// work returns the work of a request.
+func (w *world) work(r *rand.Rand) time.Duration {
+	mean := float64(w.backends[0].places*len(w.backends)) / w.rate
+	switch w.spread {
+	case exponential:
+		mean *= r.ExpFloat64()
+	case heavy: // a lognormal distribution: one in a hundred is ten times the mean
+		const sigma = 1.5
+		mean *= math.Exp(sigma*r.NormFloat64() - sigma*sigma/2)
+	}
+	return seconds(mean)
 }

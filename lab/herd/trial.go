@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -60,10 +61,38 @@ func (t trial) span(figure func(*history) float64, show func(float64) string) st
 	return report.Span(t.figures(figure), show)
 }
 
-// harm shows the share of the calls that are lost or, if none are, how long the slowest takes.
-func (t trial) harm() string {
-	if slices.Max(t.figures((*history).lostShare)) >= 0.05 {
-		return t.span((*history).lostShare, report.Percent) + " %"
-	}
-	return t.span((*history).longest, report.Decimals(0)) + " s"
+// The units of what is lost.
+const (
+	inSeconds = "seconds"
+	inPercent = "percent"
+	inBoth    = "both"
+)
+
+var units = map[string]string{
+	inSeconds: "seconds of the usual traffic",
+	inPercent: "per cent of all calls",
+	inBoth:    "seconds of the usual traffic and in per cent of all calls",
 }
+
+// harm shows the calls that are lost or, if none are, how long the slowest takes. Where no traffic is usual, they are in
+// per cent.
+func (t trial) harm(unit string) string {
+	if slices.Max(t.figures(lostShare)) < 0.05 {
+		return fmt.Sprintf("0 (%s s)", t.span(longest, report.Short))
+	}
+	percent := t.span(lostShare, report.Short) + " %"
+	seconds := t.span(t.lostSeconds, report.Short) + " s"
+	switch {
+	case unit == inPercent || t.load == 0:
+		return percent
+	case unit == inBoth:
+		return seconds + ", " + percent
+	}
+	return seconds
+}
+
+func longest(h *history) float64   { return h.longest() }
+func lostShare(h *history) float64 { return h.share() }
+
+// lostSeconds returns for how long as many calls usually begin as are lost.
+func (p plan) lostSeconds(h *history) float64 { return float64(h.lost()) / p.demand() }

@@ -47,18 +47,22 @@ func writeVariations(c config, w io.Writer) error {
 		for _, trials := range varied.run() {
 			var lost []string
 			for _, t := range trials {
-				sum := 0.0
-				for _, share := range t.figures((*history).lostShare) {
-					sum += share
+				figure := t.lostSeconds
+				if c.unit == inPercent {
+					figure = lostShare
 				}
-				lost = append(lost, report.Percent(sum/float64(c.seeds)))
+				sum := 0.0
+				for _, figure := range t.figures(figure) {
+					sum += figure
+				}
+				lost = append(lost, report.Short(sum/float64(c.seeds)))
 			}
 			row = append(row, strings.Join(lost, "/"))
 		}
 		table = append(table, row)
 	}
 
-	fmt.Fprintf(w, "By trouble and load: the calls that are lost, in per cent, on average: %s\n\n", strings.Join(variedWays, " / "))
+	fmt.Fprintf(w, "By trouble and load: what is lost on average, in %s: %s\n\n", units[c.unit], strings.Join(variedWays, " / "))
 	report.Write(w, table)
 	return nil
 }

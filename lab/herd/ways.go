@@ -33,6 +33,7 @@ var shapes = map[string][]string{
 	"batch":   {noRetries, slots, half, halfTwenty},
 	"burst":   {noRetries, three, slots},
 	"devices": {usualWaits, longWaits, longDelay},
+	"loop":    {noRetries, three, threeBudget, slots, slotsBudget},
 	"tool":    {noRetries, twoLate},
 }
 
@@ -101,6 +102,9 @@ func (w way) process(p plan, process int) caller {
 			time.Sleep(time.Duration(c.random.Int64N(int64(first))))
 		}
 		service := shared
+		if p.isLong(c) {
+			service.AttemptTimeout = p.longer
+		}
 		service.Policy = func() backoff.BackOff {
 			options := []backoff.ExponentialBackOffOpts{backoff.WithMaxElapsedTime(0), backoff.WithRand(c.random)}
 			if first > 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -21,8 +22,15 @@ type plan struct {
 	guess     float64       // factor by which those who guess the spare capacity take it for too large
 	rate      float64       // of requests that the service can do, per second
 	load      float64       // of first attempts, as a share of it
-	servers   int           // of the service, which share its capacity
-	even      bool          // all requests are the same work
+	servers   int           // requests that the service works on at once, with all its backends
+	spread    string        // how their work is distributed
+	order     string        // in which it takes them from the queue
+	ahead     float64       // share of the calls that it serves before the others
+	heeds     bool          // it drops the work of clients that have left
+	line      int           // how many may wait in a queue before it refuses, if it is set
+	balance   string        // how a process chooses among backends
+	cached    float64       // share of the answers that need no work
+	final     float64       // share of the answers that are final errors
 	answer    time.Duration // the time of an answer besides the queue and the work
 
 	trouble
@@ -31,11 +39,14 @@ type plan struct {
 
 	timeout    time.Duration // of attempts
 	deadline   time.Duration // of calls, if it is set
+	longs      float64       // share of the calls with a longer timeout, and a deadline that is longer by the same factor
+	longer     time.Duration // that timeout
 	neighbours float64       // requests per second of other programs to the service, which do not retry
 
 	atOnce int           // calls that begin with the trouble
 	within time.Duration // for how long they begin, at random times; at zero they begin at once
 	fresh  bool          // each call has a process of its own
+	closed int           // workers, each of which makes a call after the other; 0: calls begin at random times
 }
 
 // back returns when the service is back, closing when the last calls begin, last when all that goes on is cut off.
@@ -71,16 +82,17 @@ type world struct {
 	late  []float64 // the traffic of all, from the trouble on
 	wait  sync.WaitGroup
 
-	mu    sync.Mutex      // guards what follows, and history
-	idle  []time.Duration // when each server of the service is done with all that it has
-	fleet []*process      // those that run first, then those that come with the trouble
-	kill  func()          // ends them
+	mu       sync.Mutex // guards what follows, and history
+	backends []*backend
+	fleet    []*process // those that run first, then those that come with the trouble
+	kill     func()     // ends them
 }
 
 // process is a process of a program.
 type process struct {
 	caller
-	ctx context.Context // ends with it
+	ctx  context.Context // ends with it
+	next int             // the number of the backend that had its last request, if it takes them in turn
 }
 
 // play has a program go through a plan, with simulated time. With the same plan, all ways get the same calls.
@@ -96,7 +108,11 @@ func play(how way, p plan) *history {
 func newWorld(how way, p plan) *world {
 	w := &world{plan: p, way: how, start: time.Now()}
 	w.requests = counts{}
-	w.idle = make([]time.Duration, p.servers)
+	w.answers = counts{}
+	n := max(1, p.trouble.backends)
+	for i := range n {
+		w.backends = append(w.backends, &backend{world: w, number: i, places: max(1, p.servers/n)})
+	}
 	w.early = p.traffic(p.processes)
 	w.late = p.traffic(p.processes * p.grow)
 	w.launch()
@@ -109,7 +125,7 @@ func (w *world) launch() {
 	w.kill = cancel
 	w.fleet = nil
 	for i := range w.processes * w.grow {
-		w.fleet = append(w.fleet, &process{w.way.process(w.plan, i), ctx})
+		w.fleet = append(w.fleet, &process{w.way.process(w.plan, i), ctx, i})
 	}
 }
 
@@ -136,7 +152,10 @@ func (w *world) run() {
 		defer time.AfterFunc(w.from+w.duration/2, w.relaunch).Stop()
 	}
 
-	if w.load > 0 {
+	switch {
+	case w.closed > 0:
+		w.beginWorkers()
+	case w.load > 0:
 		w.wait.Go(func() { w.arrivals(w.demand(), 0, func() { w.begin(-1) }) })
 	}
 	if w.atOnce > 0 {
@@ -152,11 +171,32 @@ func (w *world) run() {
 func (w *world) arrivals(rate float64, stream uint64, begin func()) {
 	random := rand.New(rand.NewPCG(w.seed, stream))
 	for {
-		time.Sleep(seconds(random.ExpFloat64() / rate))
+		time.Sleep(seconds(random.ExpFloat64() / (rate * w.surge(w.now()-w.from))))
 		if w.now() >= w.closing() {
 			return
 		}
 		begin()
+	}
+}
+
+// pause returns how long a worker of a closed loop pauses between two calls, on average.
+func (p plan) pause() float64 {
+	return float64(p.closed)/p.demand() - float64(p.servers)/p.rate - p.answer.Seconds()
+}
+
+// beginWorkers begins the workers of a closed loop.
+func (w *world) beginWorkers() {
+	for i := range w.closed {
+		random := rand.New(rand.NewPCG(w.seed, 1<<40+uint64(i)))
+		w.wait.Go(func() {
+			for {
+				time.Sleep(seconds(random.ExpFloat64() * w.pause()))
+				if w.now() >= w.closing() {
+					return
+				}
+				w.do(w.newCall(i % w.processes))
+			}
+		})
 	}
 }
 
@@ -199,6 +239,7 @@ type call struct {
 	world   *world
 	process *process // nil: another program makes it
 	random  *rand.Rand
+	kind    float64       // from 0 to 1: the shares that are of calls have those with the smallest
 	apart   time.Duration // by which it comes after what others do at the same moment
 	arrived time.Duration
 }
@@ -214,16 +255,26 @@ func (w *world) newCall(number int) *call {
 	if number < 0 {
 		number = w.pick(random.Float64())
 	}
-	for range 3 { // without this, all figures of the pages would change
-		random.Float64()
+	c.kind = random.Float64()
+	if w.isOther(c) {
+		w.others.begun++
 	}
 
 	c.process = w.fleet[number]
 	if w.fresh {
-		c.process = &process{w.way.process(w.plan, number), c.process.ctx}
+		c.process = &process{w.way.process(w.plan, number), c.process.ctx, w.begun}
 	}
 	return c
 }
+
+// isOther reports whether a call is one of the others while a part of them has no answer.
+func (w *world) isOther(c *call) bool {
+	much := w.much(part, c.arrived-w.from)
+	return much > 0 && c.kind >= much
+}
+
+// isLong reports whether the attempts of a call have the longer timeout.
+func (p plan) isLong(c *call) bool { return c.kind < p.longs }
 
 // pick returns the process of a call that arrives now, by a random number below 1.
 func (w *world) pick(random float64) int {
@@ -250,6 +301,9 @@ func (w *world) do(c *call) {
 	if w.deadline > 0 {
 		// Times that are multiples of each other would leave the order of two events to chance.
 		limit := w.deadline - time.Duration(1+c.random.IntN(1000))
+		if w.isLong(c) {
+			limit = time.Duration(float64(limit) * float64(w.longer) / float64(w.timeout))
+		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
@@ -258,12 +312,19 @@ func (w *world) do(c *call) {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	ok := isAnswer(err) && ctx.Err() != context.Canceled
 	took := w.now() - c.arrived
-	w.slowest = max(w.slowest, took)
-	if err == nil && ctx.Err() != context.Canceled {
-		w.took = append(w.took, took)
+	w.count(took, ok)
+	if w.isOther(c) {
+		w.others.count(took, ok)
+	}
+	if ok {
+		w.answers[int(w.now()/time.Second)]++
 	}
 }
+
+// isAnswer reports whether a service has answered with this error, or none.
+func isAnswer(err error) bool { return err == nil || errors.Is(err, errFinal) }
 
 // neighbour sends a request of another program, which does not retry. It is counted after the trouble.
 func (w *world) neighbour() {
@@ -272,16 +333,15 @@ func (w *world) neighbour() {
 	w.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), w.timeout)
 		defer cancel()
+		arrived := w.now()
 		err := c.request(ctx)
 		if !counted {
 			return
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.history.others++
-		if err != nil {
-			w.othersLost++
-		}
+		w.others.begun++
+		w.others.count(w.now()-arrived, isAnswer(err))
 	})
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,84 +15,155 @@ import (
 // simple is a plan of a service that works on one request at a time, for so long.
 func simple(work time.Duration) plan {
 	return plan{
-		processes: 1, skew: 1, grow: 1, guess: 1, rate: 1 / work.Seconds(), servers: 1, even: true,
+		processes: 1, skew: 1, grow: 1, guess: 1, rate: 1 / work.Seconds(), servers: 1, spread: constant,
 		timeout: time.Second, from: time.Hour, after: time.Hour,
 	}
 }
 
-// Work goes on at the capacity that a service has left, and stands still while it is down.
+// Work goes on at the capacity that a backend has left, and stands still while it is down.
 func TestCapacity(t *testing.T) {
+	const never = forever / time.Second
 	for _, row := range []struct {
 		trouble           string
+		backend           int
 		begin, work, done time.Duration // in seconds
 	}{
-		{"none", 29, 3, 32},
-		{"10s", 20, 9, 29},
-		{"10s", 29, 3, 42},
-		{"10s", 35, 1, 41},
-		{"10s", 40, 1, 41},
-		{"half", 30, 3, 36},
-		{"half", 28, 3, 32},
-		{"half", 80, 7, 92},
-		{"half:2m", 80, 7, 94},
-		{"refuse:10s", 35, 3, 38},
-		{"fail:20%", 35, 3, 38},
+		{"none", 0, 29, 3, 32},
+		{"10s", 0, 20, 9, 29},
+		{"10s", 0, 29, 3, 42},
+		{"10s", 0, 35, 1, 41},
+		{"10s", 0, 40, 1, 41},
+		{"half", 0, 30, 3, 36},
+		{"half", 0, 28, 3, 32},
+		{"half", 0, 80, 7, 92},
+		{"half:2m", 0, 80, 7, 94},
+		{"10s+half:20s", 0, 29, 7, 51},
+		{"ramp:10s/20s", 0, 30, 10, 60},
+		{"ramp:10s/40s", 0, 60, 16, 81},
+		{"flap:2x10s/30s", 0, 29, 22, 71},
+		{"hang:1/2", 0, 29, 2, never},
+		{"hang:1/2", 1, 29, 2, 31},
+		{"hang:1/2:10s", 0, 29, 2, 41},
+		{"roll:3x10s", 0, 29, 2, 41},
+		{"roll:3x10s", 2, 29, 22, 61},
+		{"refuse:10s", 0, 35, 3, 38},
+		{"fail:20%", 0, 35, 3, 38},
 	} {
-		trouble, err := parseTrouble(row.trouble)
-		require.NoError(t, err)
-		p := plan{trouble: trouble, from: 30 * time.Second}
-		got := p.done(row.begin*time.Second, row.work*time.Second)
-		require.Equal(t, row.done*time.Second, got, "%s: %d s from %d on", row.trouble, row.work, row.begin)
-	}
-}
-
-// A service refuses all attempts for so long, or so many from then on.
-func TestRefusal(t *testing.T) {
-	for _, row := range []struct {
-		trouble string
-		at      time.Duration // in seconds
-		random  float64
-		want    bool
-	}{
-		{"refuse:10s", 29, 0, false},
-		{"refuse:10s", 30, 0.99, true},
-		{"refuse:10s", 40, 0, false},
-		{"refuse:5%", 29, 0, false},
-		{"refuse:5%", 3000, 0.04, true},
-		{"refuse:5%", 3000, 0.05, false},
-	} {
-		trouble, err := parseTrouble(row.trouble)
-		require.NoError(t, err)
-		p := plan{trouble: trouble, from: 30 * time.Second}
-		require.Equal(t, row.want, p.refuses(row.at*time.Second, row.random), row)
-	}
-}
-
-// Several servers share the capacity: each is slower, and as many requests are done.
-func TestServers(t *testing.T) {
-	for servers, want := range map[int][]time.Duration{1: {600, 1100, 1600}, 2: {1100, 1100, 2100}} {
-		p := simple(500 * time.Millisecond)
-		p.servers = servers
-		p.answer = 100 * time.Millisecond
-		w := newWorld(way{}, p)
-		for _, took := range want {
-			require.Equal(t, took*time.Millisecond, w.work(&call{}, 0))
+		p := plan{trouble: outage(t, row.trouble), from: 30 * time.Second}
+		begin, work := row.begin*time.Second, row.work*time.Second
+		got := p.worksUntil(row.backend, begin, work)
+		require.InDelta(t, row.done, got/time.Second, 1e-6, row)
+		if row.done != never {
+			require.InDelta(t, work, p.worked(row.backend, begin, got), 100, row)
 		}
 	}
 }
 
-// A request whose client has left is worked on.
-func TestServe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(way{}, simple(3*time.Second))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		require.ErrorIs(t, w.serve(ctx, &call{}), context.DeadlineExceeded)
+// What happens in a trouble happens until its end, and names what all columns are about.
+func TestTrouble(t *testing.T) {
+	for _, row := range []struct {
+		trouble, kind string
+		at            time.Duration // in seconds
+		want          float64
+	}{
+		{"refuse:10s", refusing, -1, 0},
+		{"refuse:10s", refusing, 0, 1},
+		{"refuse:10s", refusing, 10, 0},
+		{"refuse:5%", refusing, 3000, 0.05},
+		{"stuck:30%:20s", stuck, 19, 0.3},
+		{"stuck:30%:20s", stuck, 20, 0},
+		{"10s+late:30%", late, 11, 0.3},
+		{"slow:1.4", slow, 11, 1.4},
+		{"part:40%", part, 11, 0.4},
+		{"fail:40%", failing, 11, 0.4},
+		{"fail:40%", part, 11, 0},
+	} {
+		require.Equal(t, row.want, outage(t, row.trouble).much(row.kind, row.at*time.Second), row)
+	}
+	for name, want := range map[string]time.Duration{
+		"none": 0, "10s": 10, "half": 60, "stuck:30%": 0, "stuck:30%:20s+10s": 20, "hang:1/2": 0, "flap:4x10s/30s": 100, "roll:6x20s": 120,
+	} {
+		require.Equal(t, want*time.Second, outage(t, name).duration, name)
+	}
+	for name, want := range map[string]float64{
+		"none": 1, "traffic:4": 4, "traffic:4:10s": 1, "double:10s": 8, "traffic:2+double:15s": 8,
+	} {
+		require.InDelta(t, want, outage(t, name).surge(30*time.Second), 1e-9, name)
+	}
+	for _, name := range []string{
+		"", "x", "1ms", "half:x", "hang:0/3", "hang:3/2", "hang:1", "flap:10s/30s", "flap:2x10s", "ramp:10s", "roll:20s", "stuck:30", "slow:x",
+		"traffic:0", "double:2", "stuck:30%:x", "10s+", "10s@0", "10s@1.1",
+	} {
+		_, err := parseTrouble(name)
+		require.Error(t, err, name)
+	}
+}
 
-		start := time.Now()
-		require.NoError(t, w.serve(t.Context(), &call{}))
-		require.Equal(t, 5*time.Second, time.Since(start))
+// serveAll sends requests a millisecond apart, and returns when each is answered, or 0 for those that get an error.
+func serveAll(t *testing.T, p plan, kinds ...float64) (answered []time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(way{}, p)
+		answered = make([]time.Duration, len(kinds))
+		for i, kind := range kinds {
+			w.wait.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), p.timeout)
+				defer cancel()
+				if w.serve(ctx, &call{kind: kind, random: rand.New(rand.NewPCG(1, 1))}) == nil {
+					answered[i] = w.now().Round(time.Millisecond) / time.Millisecond
+				}
+			})
+			time.Sleep(time.Millisecond)
+		}
+		w.wait.Wait()
 	})
+	return answered
+}
+
+// A service works on requests in its order, on as many at once as it has servers. Its capacity is the same.
+func TestOrder(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		change func(*plan)
+		want   []time.Duration
+	}{
+		{"oldest first", func(*plan) {}, []time.Duration{300, 600, 900, 0, 0}},
+		{"newest first", func(p *plan) { p.order = newest }, []time.Duration{300, 0, 0, 900, 600}},
+		{"some first", func(p *plan) { p.ahead = 0.5 }, []time.Duration{300, 900, 0, 600, 0}},
+		{"shared", func(p *plan) { p.order, p.timeout = sharing, time.Minute }, []time.Duration{1494, 1498, 1499, 1500, 1500}},
+		{"two at once", func(p *plan) { p.servers = 2 }, []time.Duration{600, 601, 0, 0, 0}},
+		{"and an answer", func(p *plan) { p.answer = 100 * time.Millisecond }, []time.Duration{400, 700, 1000, 0, 0}},
+		{"a short line", func(p *plan) { p.line = 1 }, []time.Duration{300, 600, 0, 0, 0}},
+		{"a line whose clients leave", func(p *plan) { p.timeout = 500 * time.Millisecond }, []time.Duration{300, 0, 0, 0, 0}},
+	} {
+		p := simple(300 * time.Millisecond)
+		row.change(&p)
+		require.Equal(t, row.want, serveAll(t, p, 0.9, 0.9, 0.9, 0.1, 0.9), row.name)
+	}
+}
+
+// A request whose client has left is worked on, unless the service heeds that.
+func TestHeeds(t *testing.T) {
+	for order, took := range map[string]time.Duration{oldest: 8 * time.Second, newest: 5 * time.Second, sharing: 8 * time.Second} {
+		for heeds, want := range map[bool]time.Duration{false: took, true: 3 * time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				p := simple(3 * time.Second)
+				p.order = order
+				p.heeds = heeds
+				w := newWorld(way{}, p)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				for range 2 {
+					w.wait.Go(func() { require.ErrorIs(t, w.serve(ctx, &call{}), context.DeadlineExceeded) })
+				}
+				w.wait.Wait()
+
+				start := time.Now()
+				require.NoError(t, w.serve(t.Context(), &call{}))
+				took := time.Since(start)
+				require.InDelta(t, want, took, 10, "%s, %t", order, heeds)
+			})
+		}
+	}
 }
 
 // A call that has not ended when all is cut off is lost, whatever would have come of it.
@@ -146,7 +218,7 @@ func TestMove(t *testing.T) {
 func TestRestart(t *testing.T) {
 	p := simple(3 * time.Second)
 	p.timeout = time.Hour
-	p.trouble = trouble{duration: 10 * time.Second, left: 1}
+	p.trouble = trouble{duration: 10 * time.Second}
 	p.from = 10 * time.Second
 	p.restart = true
 	p.atOnce = 3 // of which the first is done before the restart, the others at 16 s and 19 s
@@ -175,7 +247,7 @@ func TestBurst(t *testing.T) {
 // The requests of other programs are counted apart, and lost if the service does not answer in time.
 func TestNeighbours(t *testing.T) {
 	o := simulated(t, "-shape devices -size 1000 -trouble 10s -after 1m -load 0.5")[usualWaits]
-	require.InDelta(t, 60*60*0.5, o.others, 150)
-	require.Greater(t, o.othersShare(), 85.0)
+	require.InDelta(t, 60*60*0.5, o.others.begun, 150)
+	require.Greater(t, o.others.share(), 85.0)
 	require.Equal(t, 1000, o.begun)
 }

@@ -33,7 +33,7 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) error {
 			if err != nil {
 				return fmt.Errorf("%v: %w", c, err)
 			}
-			fmt.Fprintf(stderr, "%v: %s %% of %d lost\n", c, report.Percent(counts[i].lost()), counts[i].begun)
+			fmt.Fprintf(stderr, "%v: %s %% of %d lost\n", c, report.Short(counts[i].lost()), counts[i].begun)
 			return nil
 		})
 	}
@@ -74,7 +74,7 @@ func (o options) print(w io.Writer, counts []count) {
 			lost = append(lost, one.lost())
 			late = max(late, one.late)
 		}
-		cells = append(cells, report.Span(lost, report.Percent))
+		cells = append(cells, report.Span(lost, report.Short))
 	}
 
 	table := [][]string{{"Lost, %"}}

@@ -20,8 +20,8 @@ func Decimals(n int) func(float64) string {
 	return func(v float64) string { return fmt.Sprintf("%.*f", n, v) }
 }
 
-// Percent shows a share in per cent, with a decimal if it is small.
-func Percent(v float64) string {
+// Short shows a number, with a decimal if it is small.
+func Short(v float64) string {
 	if v < 9.95 {
 		return Decimals(1)(v)
 	}
