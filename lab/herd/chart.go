@@ -5,13 +5,12 @@ import (
 	"html"
 	"math"
 	"strings"
-
-	"example.com/backoff/lab/report"
 )
 
 // style has two sets of colours, each with a contrast of 4.5 at least: no colour has that with white and
 // with the dark background of GitHub. The picture brings its own background, since the page's need not be
 // what the reader's system prefers. A class sets the current color, which programs without variables know.
+// Dashes tell curves apart without colours.
 const style = `<style>
 svg,.grey{color:#59636e}
 .page{color:#ffffff}
@@ -32,6 +31,8 @@ text,rect{fill:currentColor}
 .grid{stroke:currentColor;stroke-opacity:.3}
 .shade{fill-opacity:.18}
 .curve{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round}
+.grey.curve{stroke-dasharray:2 3}
+.olive.curve{stroke-dasharray:8 3}
 </style>
 <rect class="page" width="100%" height="100%"/>
 `
@@ -40,76 +41,81 @@ text,rect{fill:currentColor}
 const (
 	chartWidth            = 460
 	chartLeft, chartRight = 50, 444
-	panelHeight, panelGap = 72, 62
-	panelsTop             = 108
+	chartHeight           = 180
+	labelsTop, labelGap   = 72, 22
 )
 
 // charted are the ways that the chart shows, with their colours by their names in the style.
 var charted = map[string]string{noRetries: "grey", three: "red", threeBudget: "olive", slotsBudget: "teal"}
 
-// chart shows the requests that reach a service over time, with a panel for each way to call it, one above the other.
-// It counts them in multiples of what the service can do.
+// chart shows the calls that are answered in time, in each second, with a line for each way to make them.
 type chart struct {
 	strings.Builder
 	plan
 	from, to int // of the horizontal axis, in seconds since the service is back
-	most     float64
-	panels   []panel
+	top      int // where the lines begin
+	high     float64
+	lines    []line
 }
 
-type panel struct {
+type line struct {
 	name, verdict string
-	requests      []float64 // of each second
+	answers       []float64 // of each second
 }
 
-// draw returns a chart of the load in an outage as SVG, from before it until the last calls begin: each point is a mean
-// of three seconds.
+// draw returns a chart of an outage as SVG, from before it until the last calls begin: each point is a mean of three
+// seconds.
 func draw(trials []trial) string {
 	p := trials[0].plan
-	c := &chart{plan: p, from: -int(p.duration.Seconds()) - 20, to: int(p.after.Seconds()) - 2}
+	c := &chart{plan: p, from: -int(p.duration.Seconds()) - 20, to: int(p.after.Seconds()) - 2, high: p.demand()}
 	for _, t := range trials {
 		if charted[t.way] != "" {
 			c.add(t)
 		}
 	}
+	c.top = labelsTop + len(c.lines)*labelGap
 	c.draw()
 	return c.String()
 }
 
-// add adds a panel.
+// add adds a line.
 func (c *chart) add(t trial) {
-	one := panel{name: t.way, verdict: t.span(lostShare, report.Short) + " % of the calls are lost"}
+	one := line{name: t.way, verdict: t.harm(inSeconds) + " of traffic lost"}
 	for second := c.from; second <= c.to; second++ {
 		at := int(c.back().Seconds()) + second
-		mean := float64(t.histories[0].requests.sum(at-1, at+2)) / 3 / c.rate
-		c.most = max(c.most, mean)
-		one.requests = append(one.requests, mean)
+		mean := float64(t.histories[0].answers.sum(at-1, at+2)) / 3
+		c.high = max(c.high, mean)
+		one.answers = append(one.answers, mean)
 	}
-	c.panels = append(c.panels, one)
+	c.lines = append(c.lines, one)
 }
 
-// x returns where a second is.
+// x returns where a second is, y where a number of answers is.
 func (c *chart) x(second int) float64 {
 	return chartLeft + float64(chartRight-chartLeft)*float64(second-c.from)/float64(c.to-c.from)
 }
 
+func (c *chart) y(answers float64) float64 {
+	return float64(c.top+chartHeight) - chartHeight*answers/c.high
+}
+
 // draw draws everything.
 func (c *chart) draw() {
-	const (
-		axis = "seconds since the service is back"
-		unit = "in multiples of what it can do (the line); shaded: the trouble"
-	)
-	bottom := panelsTop + len(c.panels)*(panelHeight+panelGap) - panelGap
+	const axis = "seconds since the service is back"
+	unit := fmt.Sprintf("in each second, of the %.4g that begin; shaded: the outage", c.demand())
 	var description strings.Builder
-	description.WriteString("Horizontal: " + axis + ". Vertical: " + unit + ".")
-	for _, one := range c.panels {
+	description.WriteString("Horizontal: " + axis + ". Vertical: calls " + unit + ".")
+	for _, one := range c.lines {
 		description.WriteString(" " + one.name + ": " + one.verdict + ".")
 	}
 
-	c.begin(bottom+52, fmt.Sprintf("Requests at %.4g %% load: down for %g s", c.load*100, c.duration.Seconds()), description.String())
+	bottom := c.top + chartHeight
+	title := fmt.Sprintf("Calls answered in time: down for %g s at load %.4g", c.duration.Seconds(), c.load)
+	c.begin(bottom+52, title, description.String())
 	c.text(8, 44, "start", "", unit)
-	for i, one := range c.panels {
-		c.drawPanel(one, float64(panelsTop+i*(panelHeight+panelGap)))
+	c.drawFrame()
+	for i, one := range c.lines {
+		c.drawLine(one, float64(labelsTop+i*labelGap))
 	}
 	tick := 10
 	for (c.to-c.from)/tick > 10 {
@@ -136,23 +142,25 @@ func (c *chart) text(x, y float64, anchor, class, text string) {
 	fmt.Fprintf(c, `<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`+"\n", x, y, anchor, class, html.EscapeString(text))
 }
 
-// drawPanel draws a panel below a place.
-func (c *chart) drawPanel(one panel, above float64) {
-	high := max(1, math.Ceil(c.most))
-	y := func(v float64) float64 { return above + panelHeight - panelHeight*v/high }
-	down := c.x(-int(c.duration.Seconds()))
-	fmt.Fprintf(c, `<rect class="shade" x="%.1f" y="%.1f" width="%.1f" height="%d"/>`+"\n", down, above, c.x(0)-down, panelHeight)
-	for _, v := range []float64{0, 1, high} {
-		fmt.Fprintf(c, `<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`+"\n", chartLeft, y(v), chartRight, y(v))
+// drawFrame draws what is behind the lines: the outage, and the number of the calls that begin.
+func (c *chart) drawFrame() {
+	begin := c.x(-int(c.duration.Seconds()))
+	fmt.Fprintf(c, `<rect class="shade" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", begin, c.top, c.x(0)-begin, chartHeight)
+	for _, v := range []float64{0, math.Round(c.demand())} {
+		fmt.Fprintf(c, `<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`+"\n", chartLeft, c.y(v), chartRight, c.y(v))
+		c.text(chartLeft-6, c.y(v)+5, "end", "", fmt.Sprint(v))
 	}
-	c.text(chartLeft-6, above+5, "end", "", fmt.Sprint(high))
-	c.text(chartLeft-6, above+panelHeight+5, "end", "", "0")
-	c.text(chartLeft, above-27, "start", "label "+charted[one.name], one.name)
-	c.text(chartLeft, above-9, "start", "", one.verdict)
+}
 
-	fmt.Fprintf(c, `<polyline class="curve %s" points="`, charted[one.name])
-	for i, v := range one.requests {
-		fmt.Fprintf(c, "%.1f,%.1f ", c.x(c.from+i), y(v))
+// drawLine draws a line, and its label at a height.
+func (c *chart) drawLine(one line, label float64) {
+	color := charted[one.name]
+	fmt.Fprintf(c, `<line class="curve %s" x1="8" y1="%.1f" x2="%d" y2="%.1f"/>`+"\n", color, label-5, chartLeft-8, label-5)
+	c.text(chartLeft, label, "start", "label "+color, one.name+": "+one.verdict)
+
+	fmt.Fprintf(c, `<polyline class="curve %s" points="`, color)
+	for i, v := range one.answers {
+		fmt.Fprintf(c, "%.1f,%.1f ", c.x(c.from+i), c.y(v))
 	}
 	fmt.Fprintln(c, `"/>`)
 }

@@ -87,8 +87,8 @@ func (c *config) check() error {
 		return errors.New("-timeout must be longer than -answer")
 	case c.line < 0:
 		return errors.New("-line is below zero")
-	case c.svg != "" && c.troubles[0].duration == 0:
-		return errors.New("-svg needs a trouble that ends, as the first")
+	case c.svg != "" && !c.troubles[0].isOutage():
+		return errors.New("-svg needs an outage as the first trouble")
 	}
 	return c.checkPrograms()
 }
@@ -113,7 +113,7 @@ func (c *config) flags() *flag.FlagSet {
 		"`which` to simulate ("+report.Names(scenarios)+"); programs has all flags, the others have -seeds")
 	flags.IntVar(&c.seeds, "seeds", 1, "`number` of seeds of the random numbers; with more than one, figures are ranges")
 	flags.StringVar(&c.unit, "in", inSeconds, "what is lost is shown in `"+report.Names(units)+"`")
-	flags.StringVar(&c.svg, "svg", "", "write a chart of the load in the first trouble, an outage, to this `file`")
+	flags.StringVar(&c.svg, "svg", "", "write a chart of the answers in the first trouble, an outage, to this `file`")
 
 	flags.Float64Var(&c.rate, "rate", 60, "`number` of requests that the service can do in a second")
 	flags.IntVar(&c.servers, "servers", 6,

@@ -67,7 +67,7 @@ func TestUsage(t *testing.T) {
 		"not a percentage above zero":                               "-trouble fail:2",
 		"-timeout must be longer than -answer":                      "-timeout 5ms",
 		"is no trouble":                                             "-trouble 10s,half:10",
-		"-svg needs a trouble that ends":                            "-svg load.svg -trouble fail:30%",
+		"-svg needs an outage":                                      "-svg load.svg -trouble half",
 		"the load after @ is not a number from 0.01 to 1":           "-trouble 10s@2",
 	} {
 		var stdout, stderr bytes.Buffer

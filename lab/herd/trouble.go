@@ -278,6 +278,11 @@ func (t trouble) much(kind string, since time.Duration) float64 {
 	return 0
 }
 
+// isOutage reports whether the service is down for a time, and that is all.
+func (t trouble) isOutage() bool {
+	return len(t.dips) == 1 && t.dips[0].left == 0 && t.dips[0].backend == allBackends && len(t.things) == 0
+}
+
 // has reports whether there is a kind of thing at some time.
 func (t trouble) has(kind string) bool {
 	return slices.ContainsFunc(t.things, func(one thing) bool { return one.kind == kind })

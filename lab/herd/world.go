@@ -55,7 +55,7 @@ func (p plan) closing() time.Duration { return p.back() + p.after }
 func (p plan) last() time.Duration    { return p.closing() + min(p.after, 30*time.Minute) }
 
 // demand returns the calls that begin in a second.
-func (p plan) demand() float64 { return p.load * p.rate }
+func (p plan) demand() float64 { return p.load * p.rate / (1 - p.cached) }
 
 // traffic returns the share of the calls that each of n processes has. From one to the next it grows by the same
 // factor.
