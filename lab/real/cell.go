@@ -9,21 +9,22 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 )
 
 // cell is one measurement: a server, its clients, and their trouble.
 type cell struct {
-	server, trouble, way  string // their names
-	seed                  uint64
-	load                  float64
-	from, duration, after time.Duration // of the trouble, and the time before it and after it
-	answer                time.Duration // of each request, unless that is zero
+	trouble
+	server, way string // their names
+	seed        uint64
+	from, after time.Duration // before the trouble, and after it
+	answer      time.Duration // of each request, unless that is zero
 }
 
 func (c cell) String() string {
-	return fmt.Sprintf("%s, %s, %s, seed %d", c.server, c.trouble, c.way, c.seed)
+	return fmt.Sprintf("%s, %v, %s, seed %d", c.server, c.trouble, c.way, c.seed)
 }
 
 // closes returns when the last operations begin.
@@ -33,17 +34,31 @@ func (c cell) closes() time.Duration { return c.from + c.duration + c.after }
 func (c cell) run(ctx context.Context, stderr io.Writer) (count, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	server, err := startServer(ctx, c, stderr)
-	if err != nil {
-		return count{}, err
+	var servers []*child
+	backends, workers := c.backends()
+	for range backends {
+		server, err := startServer(ctx, c.server, workers, stderr)
+		if err != nil {
+			return count{}, err
+		}
+		defer server.Wait()
+		defer cancel(nil)
+		servers = append(servers, server)
 	}
-	defer server.Wait()
-	defer cancel(nil)
+	address := servers[0].address
+	if backends > 1 {
+		proxy, end, err := startProxy(servers)
+		if err != nil {
+			return count{}, err
+		}
+		defer end()
+		address = proxy
+	}
 
-	clients := newFleet(c, server.address)
+	clients := newFleet(c, address)
 	start := time.Now()
 	go func() {
-		if err := c.disturb(ctx, c.steps(server, clients), start, stderr); err != nil {
+		if err := c.disturb(ctx, c.steps(servers[0], clients), start, stderr); err != nil {
 			cancel(err)
 		}
 	}()
@@ -77,8 +92,9 @@ type count struct {
 	late        time.Duration // how much later than it should have any operation began
 }
 
-// lost returns the share of the operations that did not succeed, in per cent.
-func (c count) lost() float64 { return 100 * (1 - float64(c.done)/float64(c.begun)) }
+// lost returns how many operations did not succeed, and lostShare the share of them in per cent.
+func (c count) lost() float64      { return float64(c.begun - c.done) }
+func (c count) lostShare() float64 { return 100 * c.lost() / float64(c.begun) }
 
 // child is the process of a server. It ends when its input does.
 type child struct {
@@ -112,15 +128,14 @@ func (c *child) tell(kind string) error {
 	return err
 }
 
-// startServer starts the server of a cell, and returns it once it listens. It is killed when ctx ends, be it stopped or
-// not. If this process ends first, the system hangs up on a child that is stopped: it is in a group of its own, so that
+// startServer starts a server, and returns it once it listens. It is killed when ctx ends, be it stopped or not. If this process ends first, the system hangs up on a child that is stopped: it is in a group of its own, so that
 // the keyboard's signals do not reach it.
-func startServer(ctx context.Context, c cell, stderr io.Writer) (*child, error) {
+func startServer(ctx context.Context, name string, workers int, stderr io.Writer) (*child, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, program, serve, c.server)
+	command := exec.CommandContext(ctx, program, serve, name, strconv.Itoa(workers))
 	command.Stderr = stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err1 := command.StdinPipe()

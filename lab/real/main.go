@@ -5,19 +5,22 @@
 // An HTTP server works on eight requests at once, each of which takes an exponentially distributed time of 100 ms on
 // average, for which it sleeps. So it can answer 80 requests a second. Five clients begin operations at random times,
 // together some share of that capacity. Each operation is a call of its client's Retrier: attempts of at most 1 s,
-// three retries with the default waits if any, and a deadline of 5 s. It posts a small body. A cell of the table is
-// the share of the operations that are lost, of those begun from the trouble on, until -after it. With several seeds
-// it is a range.
+// three retries with the default waits if any, and a deadline of 5 s. It posts a small body. A cell of the table has
+// what is lost of the operations that begin from the trouble on, until -after it: in seconds, in which so many begin, and
+// in per cent. With several seeds these are ranges.
 //
 // # Troubles
 //
-// The load is 0.8, and 0.6 with the last two:
+// Each has its usual load and duration, and may have others: half:180s@0.6.
 //
-//	down     the server is stopped by SIGSTOP, for 10 s
+//	down     the server is stopped by SIGSTOP, for 10 s, at load 0.8
 //	restart  and half of that time later the clients end, with what they have in progress, and new ones begin
 //	crowd    the server is stopped, and from then on there are four times the clients, which share the operations
-//	half     all work takes twice as long, for a minute
-//	fail     30 % of the requests are answered with 500 after their work, until the end
+//	half     all work takes twice as long, for a minute, at load 0.8
+//	fail     30 % of the requests are answered with 500 after their work, until the end, at load 0.6
+//	hang     one of three servers of three workers each is stopped, for a minute, at load 0.6; a proxy sends requests to
+//	         each in turn
+//	none     nothing, at load 0.9
 //
 // # Measuring
 //
@@ -47,8 +50,8 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	if len(args) == 2 && args[0] == serve {
-		return runServer(args[1], stdout, stderr)
+	if len(args) == 3 && args[0] == serve {
+		return runServer(args[1], args[2], stdout, stderr)
 	}
 	o, err := parse(args, stderr)
 	switch {
@@ -69,21 +72,22 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // options are the flags.
 type options struct {
-	cell                    // what all cells have in common
-	servers, troubles, ways []string
-	seeds, lanes            int
+	cell          // what all cells have in common
+	servers, ways []string
+	troubles      []trouble
+	seeds, lanes  int
 }
 
 // parse reads the flags, and says to stderr what is wrong with them.
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("real", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	servers := flags.String("server", "fifo,context", "`servers`, separated by commas: "+report.Names(rows))
-	troubles := flags.String("trouble", "down,restart,crowd,half,fail", "`troubles`, separated by commas: "+report.Names(kinds))
+	servers := flags.String("server", "fifo", "`servers`, separated by commas: "+report.Names(rows))
+	troubles := flags.String("trouble", usualTroubles, "`troubles`, separated by commas: "+report.Names(kinds)+
+		";\nwith a duration after a colon, and a load after an @, if they are not the usual ones")
 	columns := flags.String("way", "none,retries,budget,slots,slots-budget,number",
 		"`ways` to call, separated by commas: "+report.Names(ways))
 	flags.DurationVar(&o.from, "from", 30*time.Second, "`time` before the trouble")
-	flags.DurationVar(&o.duration, "duration", 0, "`duration` of a trouble that ends; zero: the usual one")
 	flags.DurationVar(&o.after, "after", 50*time.Second, "`time` after the trouble in which operations begin")
 	flags.DurationVar(&o.answer, "answer", 0, "`time` that each answer takes; zero: that of its work, which varies")
 	flags.IntVar(&o.seeds, "seeds", 2, "`number` of seeds of the random times")
@@ -94,7 +98,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 
 	var err1, err2, err3 error
 	o.servers, err1 = choose(rows, *servers)
-	o.troubles, err2 = choose(kinds, *troubles)
+	o.troubles, err2 = parseTroubles(*troubles)
 	o.ways, err3 = choose(ways, *columns)
 	err = errors.Join(err1, err2, err3, o.check(flags.NArg()))
 	if err != nil {
@@ -107,8 +111,8 @@ func (o options) check(rest int) error {
 	switch {
 	case rest > 0:
 		return errors.New("arguments that are no flags")
-	case o.from < 0 || o.duration < 0 || o.after < time.Second:
-		return errors.New("-from or -duration is below zero, or -after below a second")
+	case o.from < 0 || o.after < time.Second:
+		return errors.New("-from is below zero, or -after below a second")
 	case o.answer != 0 && o.answer < meanWork:
 		return fmt.Errorf("-answer is below %v", meanWork)
 	case o.seeds < 1 || o.lanes < 1:

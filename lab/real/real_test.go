@@ -76,11 +76,14 @@ var shortCell = []string{"-way", "slots-budget", "-from", "1s", "-after", "3s", 
 
 // TestCells measures short cells side by side. Not everything is lost.
 func TestCells(t *testing.T) {
-	p := begin(t, append(shortCell, "-duration", "1s", "-trouble", "restart,half,fail")...)
+	p := begin(t, append(shortCell, "-trouble", "restart:1s,half:1s@0.6,fail,hang:1s,none")...)
 	said := p.requireGone(t)
 	require.NoError(t, p.Wait(), said)
-	for _, row := range []string{"down, all clients restart", "half of the capacity", "30 % of the requests fail"} {
-		require.Regexp(t, row+`, a queue that ignores cancellation +\d\d?(\.\d)?\n`, p.stdout.String())
+	for _, row := range []string{
+		"down, all clients restart, 1 s, load 0.8", "half of the capacity, 1 s, load 0.6", "30 % of the requests fail, load 0.6",
+		"one of three servers is down, 1 s, load 0.6", "none, load 0.9",
+	} {
+		require.Regexp(t, row+`, a queue that ignores cancellation +[0-3](\.\d)? s, \d\d?(\.\d)? %\n`, p.stdout.String())
 	}
 	for _, step := range []string{"the server is stopped", "the clients are restarted", "the server goes on", "it begins", "it ends"} {
 		require.Contains(t, said, step)
@@ -90,7 +93,7 @@ func TestCells(t *testing.T) {
 // TestEnd ends the command while its server is stopped.
 func TestEnd(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
-		p := begin(t, append(shortCell, "-duration", "50s", "-trouble", "down")...)
+		p := begin(t, append(shortCell, "-trouble", "down:50s")...)
 		p.requireStop(t)
 		require.NoError(t, p.Process.Signal(signal))
 		p.requireGone(t)
@@ -102,7 +105,7 @@ func TestEnd(t *testing.T) {
 func TestServer(t *testing.T) {
 	for trouble, takes := range map[string]time.Duration{none: 350 * time.Millisecond, half: 600 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newServer("context")
+			s := newServer("context", workers)
 			s.trouble.Store(trouble)
 			start := time.Now()
 			require.Equal(t, 200, request(t.Context(), s), trouble)
@@ -114,7 +117,7 @@ func TestServer(t *testing.T) {
 // TestServerFail counts the requests that fail at random.
 func TestServerFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer("context")
+		s := newServer("context", workers)
 		s.trouble.Store(fail)
 		failed := 0
 		for range 1000 {
@@ -131,7 +134,7 @@ func TestServerFail(t *testing.T) {
 func TestServerContext(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"context": 350 * time.Millisecond, "fifo": 3250 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newServer(name)
+			s := newServer(name, workers)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			for range 100 {
@@ -155,7 +158,7 @@ func request(ctx context.Context, s *server) int {
 
 // TestFleet restarts the clients, and has more of them, in the middle of an operation.
 func TestFleet(t *testing.T) {
-	f := newFleet(cell{way: "slots", load: 0.8}, "")
+	f := newFleet(cell{trouble: trouble{kind: kinds["down"]}, way: "slots"}, "")
 	old := f.begin(0, 0, 0)
 	require.NoError(t, f.grow())
 	require.Len(t, f.programs, crowd*processes)
@@ -178,6 +181,47 @@ func TestRequest(t *testing.T) {
 	require.Equal(t, "http://address/?work=100ms&besides=250ms", f.request(2))
 }
 
+// TestTrouble has the usual load and duration of a trouble, and others.
+func TestTrouble(t *testing.T) {
+	for text, want := range map[string]string{
+		"down":     "down, 10 s, load 0.8",
+		"down:60s": "down, 60 s, load 0.8",
+		"half@0.6": "half of the capacity, 60 s, load 0.6",
+		"fail":     "30 % of the requests fail, load 0.6",
+		"hang:10s": "one of three servers is down, 10 s, load 0.6",
+		"none@0.5": "none, load 0.5",
+	} {
+		got, err := parseTrouble(text)
+		require.NoError(t, err)
+		require.Equal(t, want, got.String())
+	}
+	require.Equal(t, "0.5–1.0 s, 10–20 %", trouble{kind: kind{load: 0.5}}.lost([]count{{begun: 200, done: 180}, {begun: 200, done: 160}}))
+}
+
+// TestProxy sends each request to the next server.
+func TestProxy(t *testing.T) {
+	var servers []*child
+	for _, name := range []string{"a", "b", "c"} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, name) }))
+		defer server.Close()
+		servers = append(servers, &child{address: server.Listener.Addr().String()})
+	}
+	address, end, err := startProxy(servers)
+	require.NoError(t, err)
+	defer end()
+
+	answers := ""
+	for range 6 {
+		resp, err := http.Get("http://" + address)
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		answers += string(body)
+	}
+	require.Equal(t, "bcabca", answers)
+}
+
 func TestSlotCounts(t *testing.T) {
 	require.Equal(t, 7, numbered(0.6).Limit())
 	require.Equal(t, 10, numbered(0.8).Limit())
@@ -188,6 +232,7 @@ func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"more"}, {"-no"}, {"-server", "x"}, {"-way", "none,x"}, {"-trouble", "x"}, {"-from", "-1s"}, {"-after", "0"},
 		{"-seeds", "0"}, {"-lanes", "0"}, {"-answer", "50ms"},
+		{"-trouble", "down:x"}, {"-trouble", "down:-1s"}, {"-trouble", "down@0"}, {"-trouble", "down@1.1"}, {"-trouble", "half:1s@x"},
 	} {
 		var stderr bytes.Buffer
 		require.Equal(t, 2, run(args, io.Discard, &stderr), args)

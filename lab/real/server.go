@@ -11,12 +11,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"sync/atomic"
 	"time"
 )
 
 const (
-	workers  = 8
+	workers  = 8 // of a server that is alone
 	meanWork = 100 * time.Millisecond
 	capacity = float64(workers) * float64(time.Second) / float64(meanWork) // requests per second
 )
@@ -39,7 +40,7 @@ type server struct {
 	trouble atomic.Value // string
 }
 
-func newServer(name string) *server {
+func newServer(name string, workers int) *server {
 	return &server{row: rows[name], places: make(chan struct{}, workers)}
 }
 
@@ -104,13 +105,18 @@ const serve = "serve"
 
 // runServer prints its address, and serves until its input ends. Each line of that is a kind of trouble, which the
 // server has from then on.
-func runServer(name string, stdout, stderr io.Writer) int {
+func runServer(name, number string, stdout, stderr io.Writer) int {
+	workers, err := strconv.Atoi(number)
+	if err != nil || rows[name].title == "" {
+		fmt.Fprintln(stderr, "real: no such server")
+		return 2
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Fprintln(stderr, "real:", err)
 		return 1
 	}
-	s := newServer(name)
+	s := newServer(name, workers)
 	go http.Serve(listener, s)
 
 	fmt.Fprintln(stdout, listener.Addr())

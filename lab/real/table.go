@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,7 +32,7 @@ func measure(ctx context.Context, o options, stdout, stderr io.Writer) error {
 			if err != nil {
 				return fmt.Errorf("%v: %w", c, err)
 			}
-			fmt.Fprintf(stderr, "%v: %s %% of %d lost\n", c, report.Short(counts[i].lost()), counts[i].begun)
+			fmt.Fprintf(stderr, "%v: %s %% of %d lost\n", c, report.Short(counts[i].lostShare()), counts[i].begun)
 			return nil
 		})
 	}
@@ -52,10 +51,6 @@ func (o options) cells() (all []cell) {
 				for seed := range o.seeds {
 					c := o.cell
 					c.server, c.trouble, c.way, c.seed = server, trouble, way, uint64(seed+1)
-					c.load = kinds[trouble].load
-					if c.duration == 0 || trouble == fail {
-						c.duration = kinds[trouble].duration
-					}
 					all = append(all, c)
 				}
 			}
@@ -64,31 +59,39 @@ func (o options) cells() (all []cell) {
 	return all
 }
 
-// print prints the table. Its cells are in the order of the counts.
+// print prints the table. The counts are in the order of the cells.
 func (o options) print(w io.Writer, counts []count) {
 	late := time.Duration(0)
-	var cells []string
-	for seeds := range slices.Chunk(counts, o.seeds) {
-		var lost []float64
-		for _, one := range seeds {
-			lost = append(lost, one.lost())
-			late = max(late, one.late)
-		}
-		cells = append(cells, report.Span(lost, report.Short))
+	for _, one := range counts {
+		late = max(late, one.late)
 	}
 
-	table := [][]string{{"Lost, %"}}
+	table := [][]string{{"Lost"}}
 	for _, name := range o.ways {
 		table[0] = append(table[0], ways[name].title)
 	}
 	for _, server := range o.servers {
 		for _, trouble := range o.troubles {
-			name := kinds[trouble].title + ", " + rows[server].title
-			table = append(table, append([]string{name}, cells[:len(o.ways)]...))
-			cells = cells[len(o.ways):]
+			row := []string{fmt.Sprintf("%v, %s", trouble, rows[server].title)}
+			for range o.ways {
+				row = append(row, trouble.lost(counts[:o.seeds]))
+				counts = counts[o.seeds:]
+			}
+			table = append(table, row)
 		}
 	}
 	report.Write(w, table)
-	fmt.Fprintf(w, "With %d processors and %s, no operation began more than %v late.\n",
-		runtime.NumCPU(), runtime.Version(), late.Round(time.Millisecond))
+	fmt.Fprintf(w, "In seconds of the usual traffic, and in per cent of the operations from the trouble until %v after it.\n"+
+		"With %d processors and %s, no operation began more than %v late.\n",
+		o.after, runtime.NumCPU(), runtime.Version(), late.Round(time.Millisecond))
+}
+
+// lost returns what is lost in the cells of some seeds.
+func (t trouble) lost(seeds []count) string {
+	var seconds, percent []float64
+	for _, one := range seeds {
+		seconds = append(seconds, one.lost()/(t.load*capacity))
+		percent = append(percent, one.lostShare())
+	}
+	return report.Span(seconds, report.Short) + " s, " + report.Span(percent, report.Short) + " %"
 }
