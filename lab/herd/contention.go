@@ -127,6 +127,9 @@ func writeContention(c config, w io.Writer) error {
 	}
 	table := [][]string{head}
 	for _, one := range contenders {
+		if !c.wants(one.name) {
+			continue
+		}
 		row := []string{one.name}
 		for _, clients := range competitors {
 			took, writes := one.mean(clients, c.seeds)

@@ -4,30 +4,34 @@
 //
 // # The service
 //
-// The service can do so many requests in a second. After -from it gets into trouble: it goes down, has half of its
-// capacity, refuses attempts at once, or fails so many. The work of its requests is exponentially distributed, and an
-// answer takes -answer besides. It works through a queue without limit in order, whether or not clients still wait.
-// The model is that of the metastable failure in Bronson et al., "Metastable Failures in Distributed Systems" (HotOS
-// 2021).
+// The service can do so many requests in a second. Their work is exponentially distributed, and an answer takes -answer
+// besides. It works through a queue without limit in order, whether or not clients still wait. The model is that of the
+// metastable failure in Bronson et al., "Metastable Failures in Distributed Systems" (HotOS 2021). Flags make it other
+// kinds of service: one that takes the newest request first, that works on all at once, that refuses what would wait
+// too long, or that drops the work of clients that have left.
 //
-// A client gives an attempt up after -timeout, and a call at its -deadline. A call is lost if it returns an error, or
-// has not ended as long again after the last calls have begun.
+// After -from it gets into a -trouble. Where one of several backends is in trouble, each has a queue of its own and an
+// equal part of the capacity.
+//
+// A client gives an attempt up after -timeout, and a call at its -deadline. A call is lost if it returns an error that
+// is not final, or has not ended as long again after the last calls have begun. What is lost is shown in seconds: for so
+// long as many calls usually begin as are lost. (Per cent of all calls depend on how long a simulation goes on.)
 //
 // # The programs
 //
 // The programs have a -shape. A handler's calls begin at random times, and have a deadline of 5 s. Events begin at
-// random times too, and can wait. A burst is of calls with that deadline, which begin within a second; each process
-// has made one call before, and then none for -from. A batch begins all its calls with the trouble, and so do devices,
-// which lose their connections then, each in a process of its own, beside the requests of others. A tool has a process
-// for each call.
+// random times too, and can wait. A loop has -size workers, each of which makes a call, pauses, and makes the next one.
+// A burst is of calls with that deadline, which begin within a second; each process has made one call before, and then
+// none for -from. A batch begins all its calls with the trouble, and so do devices, which lose their connections then,
+// each in a process of its own, beside the requests of others. A tool has a process for each call.
 //
 // The ways to call the service are Retriers: slots that size themselves are beside slots by number, which are those
 // that somebody makes who knows how many calls each process makes.
 //
 // # The scenarios
 //
-// Programs is the usual one. Variations are handlers with something else varied in each row. In contention, clients
-// compete to write one row of a database.
+// Programs is the usual one. Variations are handlers, or services, with something else varied in each row. In
+// contention, clients compete to write one row of a database.
 //
 // Herd exits with 0 after success, with 1 if the results cannot be written, and with 2 for bad usage.
 package main

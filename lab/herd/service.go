@@ -59,9 +59,9 @@ func (w *world) receive(c *call) outcome {
 	happens := func(share float64) bool { return share > 0 && c.random.Float64() < share }
 
 	switch {
-	case happens(w.much(refusing, since)):
+	case happens(w.amount(refusing, since)):
 		return outcome{nil, refusal, errFailed}
-	case happens(w.much(stuck, since)), c.kind < w.much(part, since):
+	case happens(w.amount(stuck, since)), c.kind < w.amount(part, since):
 		return outcome{nil, forever, nil}
 	}
 
@@ -75,14 +75,14 @@ func (w *world) receive(c *call) outcome {
 		o.request = &request{work: w.work(c.random), done: make(chan struct{})}
 		b.add(o.request, c.kind < w.ahead)
 	}
-	if mean := w.much(slow, since); mean > 0 {
+	if mean := w.amount(slow, since); mean > 0 {
 		o.besides += time.Duration(c.random.ExpFloat64() * mean * float64(w.timeout))
 	}
-	if happens(w.much(late, since)) {
+	if happens(w.amount(late, since)) {
 		o.besides += 2 * w.timeout
 	}
 	switch {
-	case happens(w.much(failing, since)):
+	case happens(w.amount(failing, since)):
 		o.err = errFailed
 	case happens(w.final):
 		o.err = backoff.Permanent(errFinal)

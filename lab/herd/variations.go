@@ -19,11 +19,30 @@ var variations = []struct {
 	{"timeout 3 s, deadline 15 s", func(p *plan) { p.timeout, p.deadline = 3*time.Second, 15*time.Second }},
 	{"the busiest process has 10 times the calls", func(p *plan) { p.skew = 10 }},
 	{"and another is that every 10 s", func(p *plan) { p.skew, p.move = 10, 10*time.Second }},
+	{"1 process", func(p *plan) { p.processes = 1 }},
+	{"50 processes", func(p *plan) { p.processes = 50 }},
+	{"400 processes", func(p *plan) { p.processes = 400 }},
+	{"timeout 0.1 s, ten times as fast", func(p *plan) {
+		p.timeout, p.deadline, p.answer, p.rate = 100*time.Millisecond, 500*time.Millisecond, 10*time.Millisecond, 600
+	}},
+	{"timeout 10 s, a tenth as fast", func(p *plan) {
+		p.timeout, p.deadline, p.answer, p.servers = 10*time.Second, 50*time.Second, time.Second, 60
+	}},
+	{"deadline 1 s", func(p *plan) { p.deadline = time.Second }},
+	{"no deadline", func(p *plan) { p.deadline = 0 }},
+	{"the same work in all requests", func(p *plan) { p.spread = constant }},
+	{"work with a heavy tail", func(p *plan) { p.spread = heavy }},
+	{"the service heeds cancellation", func(p *plan) { p.heeds = true }},
+	{"it takes the newest request first", func(p *plan) { p.order = newest }},
+	{"it refuses while 30 requests wait", func(p *plan) { p.line = 30 }},
+	{"it works on all requests at once", func(p *plan) { p.order = sharing }},
+	{"and heeds cancellation", func(p *plan) { p.order, p.heeds = sharing, true }},
+	{"half of the answers are final errors", func(p *plan) { p.final = 0.5 }},
 	{"all processes restart in the trouble", func(p *plan) { p.restart = true }},
 	{"four times the processes from the trouble on", func(p *plan) { p.grow = 4 }},
 }
 
-const variedTroubles = "none@0.6,none@0.9,10s@0.3,10s@0.6,10s@0.9,60s@0.8,half@0.8"
+const variedTroubles = "none@0.6,none@0.9,10s@0.3,10s@0.6,10s@0.9,60s@0.8,half@0.8,stuck:30%"
 
 // variedWays are those in the cells of the variations.
 var variedWays = []string{noRetries, byNumber, slots, slotsBudget}
@@ -41,6 +60,9 @@ func writeVariations(c config, w io.Writer) error {
 		table[0] = append(table[0], t.name)
 	}
 	for _, v := range variations {
+		if !c.wants(v.name) {
+			continue
+		}
 		varied := c
 		v.change(&varied.plan)
 		row := []string{v.name}

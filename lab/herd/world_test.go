@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"io"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +20,87 @@ func simple(work time.Duration) plan {
 	return plan{
 		processes: 1, skew: 1, grow: 1, guess: 1, rate: 1 / work.Seconds(), servers: 1, spread: constant,
 		timeout: time.Second, from: time.Hour, after: time.Hour,
+	}
+}
+
+// Final errors are answers: they are not lost, and their attempts not repeated.
+func TestFinal(t *testing.T) {
+	for _, o := range simulated(t, "-final 100% -trouble none -load 0.3 -timeout 3s -only no,slots") {
+		require.Zero(t, o.lost())
+		require.Equal(t, o.begun, o.requests.sum(0, 300))
+		require.Equal(t, o.begun, o.answers.sum(0, 300))
+	}
+}
+
+// Calls to a part that hangs have no answer, and the others are counted apart.
+func TestPart(t *testing.T) {
+	o := simulated(t, "-trouble part:40%:1m -load 0.2 -after 1m -only no")[noRetries]
+	require.InDelta(t, 12*60, o.others.begun+o.lost(), 80)
+	require.InDelta(t, 0.6*12*60, o.others.begun, 60)
+	require.Less(t, o.others.share(), 1.0)
+	require.InDelta(t, 0.2, o.others.half(), 0.1)
+}
+
+// Calls with a longer timeout have a longer deadline too.
+func TestLong(t *testing.T) {
+	for args, want := range map[string]time.Duration{"": time.Second, "-long 50%:8s": 8 * time.Second} {
+		o := simulated(t, "-trouble stuck:100%:10s -after 10s -load 0.1 -deadline 1500ms -only no "+args)[noRetries]
+		require.InDelta(t, want, o.slowest, float64(time.Millisecond), args)
+	}
+}
+
+// Workers of a closed loop make as many calls as others, but fewer while these have no answers.
+func TestLoop(t *testing.T) {
+	for trouble, want := range map[string]float64{"none": 36 * 90, "stuck:100%": 36*30 + 60*100/(1+100./36)} {
+		o := simulated(t, "-shape loop -size 100 -after 1m -only no -trouble "+trouble)[noRetries]
+		require.InEpsilon(t, want, o.begun, 0.1, trouble)
+	}
+}
+
+// More calls begin for a time, or more and more.
+func TestSurge(t *testing.T) {
+	for trouble, want := range map[string]float64{"none": 6 * 90, "traffic:4": 6*30 + 4*6*60, "traffic:4:30s": 6*60 + 4*6*30 + 6*30, "double:30s": 6*30 + 6*30*3/math.Ln2} {
+		o := simulated(t, "-load 0.1 -after 1m -only no -trouble "+trouble)[noRetries]
+		require.InEpsilon(t, want, o.begun, 0.1, trouble)
+	}
+}
+
+// One of several backends hangs: so many attempts have no answer, whether they are chosen at random or in turn.
+func TestBackends(t *testing.T) {
+	for args, want := range map[string][2]float64{ // lost after the trouble's beginning, by no retries and three
+		"-balance random -trouble hang:1/4":     {25, 1},
+		"-balance turn -trouble hang:1/4":       {25, 0},
+		"-balance random -trouble stuck:25%":    {25, 1},
+		"-balance random -trouble late:25%":     {25, 1},
+		"-balance random -trouble slow:1":       {45, 8},
+		"-balance random -trouble hang:1/4:60s": {13, 0},
+	} {
+		all := simulated(t, "-processes 1 -rate 1000 -servers 100 -load 0.05 -from 1ms -after 1m -only no,3 "+args)
+		require.InDelta(t, want[0], all[noRetries].share(), 3, args)
+		require.InDelta(t, want[1], all[three].share(), 2, args)
+	}
+}
+
+// Answers that need no work come while the service is down.
+func TestCached(t *testing.T) {
+	o := simulated(t, "-trouble 60s -load 0.05 -cached 50% -from 1ms -after 1s -only no")[noRetries]
+	require.InDelta(t, 50, o.share(), 5)
+}
+
+// The head of a table says in which unit the cells are.
+func TestUnits(t *testing.T) {
+	for args, want := range map[string]string{
+		"-trouble 10s":                     `of the usual traffic, or.*\n\n.*\nno retries +\d\d s\n`,
+		"-trouble 10s -in percent":         `per cent of all calls, or.*\n\n.*\nno retries +\d\d %\n`,
+		"-trouble 10s -in both":            `and in per cent of all calls, or.*\n\n.*\nno retries +\d\d s, \d\d %\n`,
+		"-trouble none -load 0.1":          `\nno retries +0 \(\d\.\d s\)\n`,
+		"-trouble none -shape batch":       `\nno retries +\d\d %\n`,
+		"-trouble part:40% -load 0.1":      `\n +part:40% +part:40%: others lost +part:40%: half of them took at most\nno retries +\d\d s +0.0 % +0.\d\d s\n`,
+		"-scenario variations -in percent": `in per cent of all calls: no retries / slots by number / slots / slots, budget\n`,
+	} {
+		var stdout strings.Builder
+		require.Zero(t, run(append(strings.Fields(args), "-only", "no retries"), &stdout, io.Discard), args)
+		require.Regexp(t, want, stdout.String(), args)
 	}
 }
 
@@ -78,7 +162,7 @@ func TestTrouble(t *testing.T) {
 		{"fail:40%", failing, 11, 0.4},
 		{"fail:40%", part, 11, 0},
 	} {
-		require.Equal(t, row.want, outage(t, row.trouble).much(row.kind, row.at*time.Second), row)
+		require.Equal(t, row.want, outage(t, row.trouble).amount(row.kind, row.at*time.Second), row)
 	}
 	for name, want := range map[string]time.Duration{
 		"none": 0, "10s": 10, "half": 60, "stuck:30%": 0, "stuck:30%:20s+10s": 20, "hang:1/2": 0, "flap:4x10s/30s": 100, "roll:6x20s": 120,
