@@ -108,7 +108,7 @@ func TestNoTrap(t *testing.T) {
 			return made[len(made)-1]
 		}
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(way{retries: 3, slots: seen}, p)
+			w := newWorld(way{attempts: 4, slots: seen}, p)
 			time.AfterFunc(p.back()+2*time.Minute, func() {
 				for _, one := range made {
 					require.Equal(t, math.MaxInt, one.Limit(), answer)

@@ -38,54 +38,39 @@ var shapes = map[string][]string{
 }
 
 var ways = map[string]way{
-	noRetries:   {retries: none},
-	three:       {retries: 3},
-	threeBudget: {retries: 3, budget: budget},
-	threeFixed:  {retries: 3, budget: fixedBudget},
-	byNumber:    {retries: 3, slots: numbered},
-	slots:       {retries: 3, slots: sized},
-	slotsBudget: {retries: 3, slots: sized, budget: budget},
-	slotsTen:    {retries: 10, slots: sized},
-	half:        {retries: 3, slots: halfCapacity},
-	halfTwenty:  {retries: 20, slots: halfCapacity},
-	twoLate:     {retries: 2, first: fiveSeconds},
-	usualWaits:  {retries: noLimit},
-	longWaits:   {retries: noLimit, first: twiceTheirTime},
-	longDelay:   {retries: noLimit, first: twiceTheirTime, delayed: true},
+	noRetries:   {attempts: 1},
+	three:       {attempts: 4},
+	threeBudget: {attempts: 4, budget: budget},
+	threeFixed:  {attempts: 4, budget: fixedBudget},
+	byNumber:    {attempts: 4, slots: numbered},
+	slots:       {attempts: 4, slots: sized},
+	slotsBudget: {attempts: 4, slots: sized, budget: budget},
+	slotsTen:    {attempts: 11, slots: sized},
+	half:        {attempts: 4, slots: halfCapacity},
+	halfTwenty:  {attempts: 21, slots: halfCapacity},
+	twoLate:     {attempts: 3, first: fiveSeconds},
+	usualWaits:  {attempts: noLimit},
+	longWaits:   {attempts: noLimit, first: twiceTheirTime},
+	longDelay:   {attempts: noLimit, first: twiceTheirTime, delayed: true},
 }
 
 // way is a way to call a service: the settings of a Retrier in each process.
 type way struct {
-	retries int
-	slots   func(p plan, process int) *backoff.Slots // nil: without
-	budget  func() *backoff.Budget                   // nil: without
-	first   func(plan) time.Duration                 // the first wait; nil: the default
-	delayed bool                                     // a call waits before its first attempt, up to the first wait
+	attempts int
+	slots    func(p plan, process int) *backoff.Slots // nil: without
+	budget   func() *backoff.Budget                   // nil: without
+	first    func(plan) time.Duration                 // the first wait; nil: the default
+	delayed  bool                                     // a call waits before its first attempt, up to the first wait
 }
 
-// Numbers of retries, besides positive ones.
-const (
-	none    = -1
-	noLimit = math.MaxInt
-)
-
-// attempts returns the MaxAttempts of a Retrier.
-func (w way) attempts() int {
-	switch w.retries {
-	case none:
-		return 1
-	case noLimit:
-		return -1
-	}
-	return w.retries + 1
-}
+const noLimit = -1 // of attempts
 
 // caller makes a call.
 type caller func(context.Context, *call) error
 
 // process returns what one of the processes makes its calls with.
 func (w way) process(p plan, process int) caller {
-	shared := backoff.Retrier{AttemptTimeout: p.timeout, MaxAttempts: w.attempts()}
+	shared := backoff.Retrier{AttemptTimeout: p.timeout, MaxAttempts: w.attempts}
 	if w.slots != nil {
 		shared.Slots = w.slots(p, process)
 	}

@@ -308,7 +308,7 @@ func TestRestart(t *testing.T) {
 	p.atOnce = 3 // of which the first is done before the restart, the others at 16 s and 19 s
 	p.load = 0.01
 	var made []int
-	o := play(way{retries: none, slots: func(_ plan, number int) *backoff.Slots {
+	o := play(way{attempts: 1, slots: func(_ plan, number int) *backoff.Slots {
 		made = append(made, number)
 		return nil
 	}}, p)

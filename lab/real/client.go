@@ -26,19 +26,19 @@ const (
 
 // way is a way to call a server, and a column of the table.
 type way struct {
-	title   string
-	retries int
-	slots   func(load float64) *backoff.Slots
-	budget  bool
+	title    string
+	attempts int
+	slots    func(load float64) *backoff.Slots
+	budget   bool
 }
 
 var ways = map[string]way{
-	"none":         {"no retries", 0, noSlots, false},
-	"retries":      {"3 retries", 3, noSlots, false},
-	"budget":       {"3 retries, budget", 3, noSlots, true},
-	"slots":        {"slots", 3, sized, false},
-	"slots-budget": {"slots, budget", 3, sized, true},
-	"number":       {"slots by number", 3, numbered, false},
+	"none":         {"no retries", 1, noSlots, false},
+	"retries":      {"3 retries", 4, noSlots, false},
+	"budget":       {"3 retries, budget", 4, noSlots, true},
+	"slots":        {"slots", 4, sized, false},
+	"slots-budget": {"slots, budget", 4, sized, true},
+	"number":       {"slots by number", 4, numbered, false},
 }
 
 func noSlots(float64) *backoff.Slots { return nil }
@@ -53,7 +53,7 @@ func numbered(load float64) *backoff.Slots {
 }
 
 func (w way) retrier(load float64) backoff.Retrier {
-	r := backoff.Retrier{AttemptTimeout: attemptTimeout, MaxAttempts: w.retries + 1, Slots: w.slots(load)}
+	r := backoff.Retrier{AttemptTimeout: attemptTimeout, MaxAttempts: w.attempts, Slots: w.slots(load)}
 	if w.budget {
 		r.Budget = new(backoff.Budget)
 	}
