@@ -23,7 +23,8 @@ var variations = []struct {
 	{"50 processes", func(p *plan) { p.processes = 50 }},
 	{"400 processes", func(p *plan) { p.processes = 400 }},
 	{"timeout 0.1 s, ten times as fast", func(p *plan) {
-		p.timeout, p.deadline, p.answer, p.rate = 100*time.Millisecond, 500*time.Millisecond, 10*time.Millisecond, 600
+		p.timeout, p.deadline, p.answer = 100*time.Millisecond, 500*time.Millisecond, 10*time.Millisecond
+		p.rate, p.servers = 200, 2
 	}},
 	{"timeout 10 s, a tenth as fast", func(p *plan) {
 		p.timeout, p.deadline, p.answer, p.servers = 10*time.Second, 50*time.Second, time.Second, 60

@@ -250,6 +250,25 @@ func TestHeeds(t *testing.T) {
 	}
 }
 
+// A service refuses while too many wait. Those whose clients have left count, unless it heeds that.
+func TestLine(t *testing.T) {
+	for heeds, want := range map[bool]error{false: errFailed, true: nil} {
+		synctest.Test(t, func(t *testing.T) {
+			p := simple(3 * time.Second)
+			p.line = 1
+			p.heeds = heeds
+			w := newWorld(way{}, p)
+			w.wait.Go(func() { require.NoError(t, w.serve(t.Context(), &call{})) })
+			time.Sleep(time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			require.ErrorIs(t, w.serve(ctx, &call{}), context.DeadlineExceeded)
+			require.Equal(t, want, w.serve(t.Context(), &call{}))
+			w.wait.Wait()
+		})
+	}
+}
+
 // A call that has not ended when all is cut off is lost, whatever would have come of it.
 func TestUnended(t *testing.T) {
 	p := simple(90 * time.Second)
