@@ -21,7 +21,7 @@ type config struct {
 	troubles        []trouble
 	ways            []string
 	seeds           int
-	only            string // texts in the names of the ways that are wanted
+	only            string // texts in the names of the rows that are wanted
 	size            int    // of batches and bursts, and the number of devices
 	unit            string // of what is lost
 	svg             string // the file for a chart, if there is to be one

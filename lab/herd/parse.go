@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ const troubleUsage = "`troubles`, separated by commas. Each may be several of th
 	"part:40%       of the calls have no answer, and no work; columns about the other calls follow\n" +
 	"traffic:4      four times the calls begin\n" +
 	"double:1m      the calls double in each minute\n" +
-	"From hang on, all but roll last to the end, or for a time after another colon: part:40%:30s\n" +
+	"hang and those from fail on last to the end, or for a time after another colon: part:40%:30s\n" +
 	"(default " + usualTroubles + ")"
 
 var errTrouble = errors.New("is no trouble; -h lists them")
@@ -84,6 +85,9 @@ func (t *trouble) add(name string) error {
 	end, err := forever, error(nil)
 	if ends {
 		end, err = period(length)
+	}
+	if ends && slices.Contains([]string{"none", "half", "ramp", "flap", "roll"}, kind) {
+		err = errTrouble
 	}
 	if err != nil {
 		return err
@@ -170,21 +174,21 @@ func (t *trouble) addRolling(value string) error {
 
 // addShare adds what happens to a share, or to all for a time, which the value is.
 func (t *trouble) addShare(kind, value string, end time.Duration) error {
-	much, err := percentage(value)
+	amount, err := percentage(value)
 	if err != nil && kind == refusing {
-		much = 1
+		amount = 1
 		end, err = period(value)
 	}
-	t.effects = append(t.effects, effect{kind, much, end})
+	t.effects = append(t.effects, effect{kind, amount, end})
 	return err
 }
 
 func (t *trouble) addFactor(kind, value string, end time.Duration) error {
-	much, err := strconv.ParseFloat(value, 64)
-	if err != nil || !(much > 0 && much <= 100) {
+	amount, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(amount > 0 && amount <= 100) {
 		return errTrouble
 	}
-	t.effects = append(t.effects, effect{kind, much, end})
+	t.effects = append(t.effects, effect{kind, amount, end})
 	return nil
 }
 

@@ -76,22 +76,23 @@ type column struct {
 	show  func(trial) string
 }
 
+// columns returns the columns about a trouble.
 func (c config) columns(p plan) []column {
 	lost := column{"", func(t trial) string { return t.harm(c.unit) }}
 	others := column{": others lost", func(t trial) string { return t.span(othersShare, report.Short) + " %" }}
 	switch {
 	case c.shape == "devices":
-		half := func(h *history) float64 { return h.half() }
+		median := func(h *history) float64 { return h.half() }
 		return []column{
-			{": half took at most", func(t trial) string { return t.span(half, report.Decimals(1)) + " s" }},
+			{": half took at most", func(t trial) string { return t.span(median, report.Decimals(1)) + " s" }},
 			others,
 		}
 	case p.has(part):
-		half := func(h *history) float64 { return h.others.half() }
+		median := func(h *history) float64 { return h.others.half() }
 		return []column{
 			lost,
 			others,
-			{": half of them took at most", func(t trial) string { return t.span(half, report.Decimals(2)) + " s" }},
+			{": half of them took at most", func(t trial) string { return t.span(median, report.Decimals(2)) + " s" }},
 		}
 	}
 	return []column{lost}

@@ -68,7 +68,6 @@ func (w *world) receive(c *call) outcome {
 	o := outcome{besides: w.answer}
 	if !happens(w.cached) {
 		b := w.backends[w.choose(c)]
-		b.advance()
 		if w.line > 0 && b.line >= w.line {
 			return outcome{nil, refusal, errFailed}
 		}

@@ -56,6 +56,15 @@ func (t trial) figures(figure func(*history) float64) []float64 {
 	return all
 }
 
+// mean returns a figure on average.
+func (t trial) mean(figure func(*history) float64) float64 {
+	sum := 0.0
+	for _, one := range t.figures(figure) {
+		sum += one
+	}
+	return sum / float64(len(t.histories))
+}
+
 // span shows a figure, as a range if the seeds differ.
 func (t trial) span(figure func(*history) float64, show func(float64) string) string {
 	return report.Span(t.figures(figure), show)

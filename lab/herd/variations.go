@@ -74,11 +74,7 @@ func writeVariations(c config, w io.Writer) error {
 				if c.unit == inPercent {
 					figure = lostShare
 				}
-				sum := 0.0
-				for _, figure := range t.figures(figure) {
-					sum += figure
-				}
-				lost = append(lost, report.Short(sum/float64(c.seeds)))
+				lost = append(lost, report.Short(t.mean(figure)))
 			}
 			row = append(row, strings.Join(lost, "/"))
 		}

@@ -202,8 +202,8 @@ func (w *world) newCall(number int) *call {
 
 // isOther reports whether a call is one of the others while a part of them has no answer.
 func (w *world) isOther(c *call) bool {
-	much := w.amount(part, c.arrived-w.from)
-	return much > 0 && c.kind >= much
+	share := w.amount(part, c.arrived-w.from)
+	return share > 0 && c.kind >= share
 }
 
 // pick returns the process of a call that arrives now, by a random number below 1.
@@ -259,7 +259,8 @@ func isAnswer(err error) bool { return err == nil || errors.Is(err, errFinal) }
 // neighbour sends a request of another program, which does not retry. It is counted after the trouble.
 func (w *world) neighbour() {
 	counted := w.now() >= w.back()
-	c := &call{world: w, random: rand.New(rand.NewPCG(w.seed, 1<<33+uint64(w.now())))}
+	random := rand.New(rand.NewPCG(w.seed, 1<<33+uint64(w.now())))
+	c := &call{world: w, random: random, kind: random.Float64()}
 	w.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), w.timeout)
 		defer cancel()

@@ -176,7 +176,7 @@ func TestTrouble(t *testing.T) {
 	}
 	for _, name := range []string{
 		"", "x", "1ms", "half:x", "hang:0/3", "hang:3/2", "hang:1", "flap:10s/30s", "flap:2x10s", "ramp:10s", "roll:20s", "stuck:30", "slow:x",
-		"traffic:0", "double:2", "stuck:30%:x", "10s+", "10s@0", "10s@1.1",
+		"traffic:0", "double:2", "stuck:30%:x", "10s+", "roll:2x10s:10s", "half:10s:10s", "10s@0", "10s@1.1",
 	} {
 		_, err := parseTrouble(name)
 		require.Error(t, err, name)
