@@ -30,6 +30,38 @@ func TestFinal(t *testing.T) {
 		require.Equal(t, o.begun, o.requests.sum(0, 300))
 		require.Equal(t, o.begun, o.answers.sum(0, 300))
 	}
+	synctest.Test(t, func(t *testing.T) {
+		p := simple(time.Second)
+		p.final = 1
+		w := newWorld(way{}, p)
+		err := w.serve(t.Context(), newCall())
+		require.ErrorIs(t, err, errFinal)
+		require.ErrorAs(t, err, new(*backoff.PermanentError))
+	})
+}
+
+// newCall returns a call that no process makes.
+func newCall() *call { return &call{random: rand.New(rand.NewPCG(1, 1))} }
+
+// The work of requests has the same mean, however it is distributed, and a share of them takes three times as long.
+func TestWork(t *testing.T) {
+	for spread, rare := range map[string]float64{constant: 0, exponential: 0.050, heavy: 0.069} {
+		const n = 100_000
+		p := simple(time.Second)
+		p.spread = spread
+		w := newWorld(way{}, p)
+		random := rand.New(rand.NewPCG(1, 1))
+		sum, long := 0.0, 0.0
+		for range n {
+			work := w.work(random).Seconds()
+			sum += work
+			if work > 3 {
+				long++
+			}
+		}
+		require.InEpsilon(t, n, sum, 0.02, spread)
+		require.InDelta(t, rare, long/n, 0.003, spread)
+	}
 }
 
 // Calls to a part that hangs have no answer, and the others are counted apart.
@@ -85,6 +117,7 @@ func TestBackends(t *testing.T) {
 func TestCached(t *testing.T) {
 	o := simulated(t, "-trouble 60s -load 0.05 -cached 50% -from 1ms -after 1s -only no")[noRetries]
 	require.InDelta(t, 50, o.share(), 5)
+	require.InEpsilon(t, 2*60*0.05*61, o.begun, 0.1)
 }
 
 // The head of a table says in which unit the cells are.
@@ -192,7 +225,7 @@ func serveAll(t *testing.T, p plan, kinds ...float64) (answered []time.Duration)
 			w.wait.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), p.timeout)
 				defer cancel()
-				if w.serve(ctx, &call{kind: kind, random: rand.New(rand.NewPCG(1, 1))}) == nil {
+				if w.serve(ctx, &call{kind: kind, random: newCall().random}) == nil {
 					answered[i] = w.now().Round(time.Millisecond) / time.Millisecond
 				}
 			})
