@@ -9,6 +9,7 @@ package backoff
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"example.com/backoff"
@@ -119,36 +120,112 @@ func WithContext(b BackOff, ctx context.Context) BackOffContext { return backoff
 // WithMaxRetries calls [backoff.WithMaxRetries].
 func WithMaxRetries(b BackOff, max uint64) BackOff { return backoff.WithMaxRetries(b, max) }
 
-// Permanent calls [backoff.Permanent].
-func Permanent(err error) error { return backoff.Permanent(err) }
+// Permanent marks err as an error that must not be retried. A nil err gives nil. Unlike
+// [backoff.Permanent] it marks what is marked already once more, as in v4: a loop takes one mark off,
+// and the next one ends the loop around it.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &PermanentError{Err: err}
+}
 
-// Retry calls [backoff.Retry].
-func Retry(o Operation, b BackOff) error { return backoff.Retry(o, b) }
+// Retry calls o until it succeeds or b stops, like [backoff.Retry], but it returns what v4.3.0 returns:
+//
+//   - nil, if o succeeded.
+//   - The Err of the [PermanentError] that [errors.As] finds in o's last error. It may be nil.
+//   - ctx.Err() and nothing else, if the context of b has ended.
+//   - o's last error otherwise.
+//
+// And it waits even if the wait will outlast the context's deadline, until that has passed.
+func Retry(o Operation, b BackOff) error { return RetryNotifyWithTimer(o, b, nil, nil) }
 
-// RetryWithData calls [backoff.RetryWithData].
+// RetryWithData is like [Retry] and also returns the value of o's last call, even if that failed.
 func RetryWithData[T any](o OperationWithData[T], b BackOff) (T, error) {
-	return backoff.RetryWithData(backoff.OperationWithData[T](o), b)
+	return RetryNotifyWithTimerAndData(o, b, nil, nil)
 }
 
-// RetryNotify calls [backoff.RetryNotify].
+// RetryNotify is like [Retry] and calls notify before each wait. A nil notify is not called.
 func RetryNotify(o Operation, b BackOff, notify Notify) error {
-	return backoff.RetryNotify(o, b, notify)
+	return RetryNotifyWithTimer(o, b, notify, nil)
 }
 
-// RetryNotifyWithData calls [backoff.RetryNotifyWithData].
+// RetryNotifyWithData is like [RetryNotify] and also returns a value, as [RetryWithData] does.
 func RetryNotifyWithData[T any](o OperationWithData[T], b BackOff, notify Notify) (T, error) {
-	return backoff.RetryNotifyWithData(backoff.OperationWithData[T](o), b, notify)
+	return RetryNotifyWithTimerAndData(o, b, notify, nil)
 }
 
-// RetryNotifyWithTimer calls [backoff.RetryNotifyWithTimer].
+// RetryNotifyWithTimer is like [RetryNotify], but waits on timer. A nil timer means real time. A timer
+// whose channel is nil ends the loop with o's last error.
 func RetryNotifyWithTimer(o Operation, b BackOff, notify Notify, timer Timer) error {
-	return backoff.RetryNotifyWithTimer(o, b, notify, timer)
+	_, err := RetryNotifyWithTimerAndData(func() (struct{}, error) { return struct{}{}, o() }, b, notify, timer)
+	return err
 }
 
-// RetryNotifyWithTimerAndData calls [backoff.RetryNotifyWithTimerAndData].
+// RetryNotifyWithTimerAndData is like [RetryNotifyWithTimer] and also returns a value, as
+// [RetryWithData] does.
 func RetryNotifyWithTimerAndData[T any](o OperationWithData[T], b BackOff, notify Notify, timer Timer) (T, error) {
-	return backoff.RetryNotifyWithTimerAndData(backoff.OperationWithData[T](o), b, notify, timer)
+	if timer == nil {
+		timer = new(systemTimer)
+	}
+	var data T
+	var last error
+	err := backoff.RetryNotifyWithTimer(func() error {
+		data, last = o()
+		return last
+	}, b, notify, timer)
+	if err != nil {
+		err = result(last, b)
+	}
+	return data, err
 }
+
+// result returns the error of a loop over b that has given up after last.
+func result(last error, b BackOff) error {
+	var mark *PermanentError
+	if errors.As(last, &mark) && mark != nil {
+		return mark.Err
+	}
+	err := contextOf(b).Err()
+	if err != nil {
+		return err
+	}
+	return last
+}
+
+// contextOf returns the context that a loop over b goes by: the outermost one in b, or the background.
+func contextOf(b BackOff) context.Context {
+	for b != nil {
+		if c, ok := b.(BackOffContext); ok {
+			return c.Context()
+		}
+		d, ok := b.(interface{ Unwrap() BackOff })
+		if !ok {
+			break
+		}
+		b = d.Unwrap()
+	}
+	return context.Background()
+}
+
+// systemTimer is a [Timer] of real time. With one, a loop does not compare its waits with the deadline.
+type systemTimer struct{ timer *time.Timer }
+
+func (t *systemTimer) Start(d time.Duration) {
+	if t.timer == nil {
+		t.timer = time.NewTimer(d)
+		return
+	}
+	t.timer.Reset(d)
+}
+
+func (t *systemTimer) Stop() {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+}
+
+func (t *systemTimer) C() <-chan time.Time { return t.timer.C }
 
 // NewTicker calls [backoff.NewTicker].
 func NewTicker(b BackOff) *Ticker { return backoff.NewTicker(b) }

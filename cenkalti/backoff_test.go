@@ -74,6 +74,7 @@ func TestNewExponentialBackOff(t *testing.T) {
 // record is a Timer whose waits are over at once, and that remembers them.
 type record struct {
 	waits []time.Duration
+	stops int
 	c     chan time.Time
 }
 
@@ -83,7 +84,7 @@ func (r *record) Start(d time.Duration) {
 	r.waits = append(r.waits, d)
 	r.c <- time.Time{}
 }
-func (r *record) Stop()               {}
+func (r *record) Stop()               { r.stops++ }
 func (r *record) C() <-chan time.Time { return r.c }
 
 // Each function calls the operation, and hands on the policy, the notify and the timer.
