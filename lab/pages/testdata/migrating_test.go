@@ -1,11 +1,12 @@
 package page
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"math"
+	"fmt"
 	"net"
+	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/avast/retry-go/v5"
 	v4 "github.com/cenkalti/backoff/v4"
 	v7 "github.com/cenkalti/backoff/v7"
+	goretry "github.com/sethvargo/go-retry"
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff"
@@ -53,6 +55,26 @@ var pairs = []pair{
 			Policy:         func() backoff.BackOff { return backoff.NewConstantBackOff(time.Second) },
 		},
 	},
+	{
+		name: "v7, no WithMaxTries",
+		there: func(ctx context.Context, op func(context.Context) error, notify func()) error {
+			_, err := v7.Retry(ctx, func() (string, error) { return "", op(ctx) },
+				v7.WithBackOff(v7.NewConstantBackOff(time.Minute)),
+				v7.WithMaxElapsedTime(0),
+			)
+			return err
+		},
+		here: backoff.Retrier{
+			AttemptTimeout: -1,
+			MaxAttempts:    -1,
+			Policy:         func() backoff.BackOff { return backoff.NewConstantBackOff(time.Minute) },
+		},
+		quiet: true,
+	},
+	{name: "go-retry, retries", there: goRetry(3), here: backoff.Retrier{MaxAttempts: 4, Policy: doubled}, quiet: true},
+	{name: "go-retry, no retries", there: goRetry(0), here: backoff.Retrier{MaxAttempts: 1, Policy: doubled}, quiet: true},
+	{name: "go-retry, no WithMaxRetries", there: goRetry(-1), here: backoff.Retrier{MaxAttempts: -1, Policy: doubled}, quiet: true},
+	{name: "retry-go, Attempts(0)", there: retryGoForever, here: backoff.Retrier{MaxAttempts: -1, Policy: minutes}, quiet: true},
 	{name: "retry-go", there: retryGo, here: fetches, quiet: true},
 	{name: "retry-go, RetryIf", there: retryGo, here: fetches, quiet: true, final: true},
 	{
@@ -88,6 +110,42 @@ var pairs = []pair{
 		here:  backoff.Retrier{Retryable: func(err error) bool { return !errors.Is(err, errGone) }},
 		final: true,
 	},
+}
+
+// goRetry returns a loop of go-retry of n retries, or without a limit if n is negative.
+func goRetry(n int) loop {
+	return func(ctx context.Context, op func(context.Context) error, _ func()) error {
+		b := goretry.WithCappedDuration(time.Minute, goretry.NewExponential(time.Second))
+		if n >= 0 {
+			b = goretry.WithMaxRetries(uint64(n), b)
+		}
+		return goretry.Do(ctx, b, func(ctx context.Context) error { return goretry.RetryableError(op(ctx)) })
+	}
+}
+
+// doubled has the waits of goRetry.
+func doubled() backoff.BackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(time.Second),
+		backoff.WithMultiplier(2),
+		backoff.WithRandomizationFactor(0),
+		backoff.WithMaxElapsedTime(0),
+	)
+}
+
+func seconds() backoff.BackOff { return backoff.NewConstantBackOff(time.Second) }
+
+// minutes has the waits of retryGoForever.
+func minutes() backoff.BackOff { return backoff.NewConstantBackOff(7 * time.Minute) }
+
+func retryGoForever(ctx context.Context, op func(context.Context) error, _ func()) error {
+	return retry.New(
+		retry.Context(ctx),
+		retry.Attempts(0),
+		retry.Delay(7*time.Minute),
+		retry.DelayType(retry.FixedDelay),
+		retry.LastErrorOnly(true),
+	).Do(func() error { return op(ctx) })
 }
 
 func retryGo(ctx context.Context, op func(context.Context) error, _ func()) error {
@@ -184,6 +242,282 @@ func (p pair) record(t *testing.T, run loop) (calls []time.Duration, notified in
 		require.Error(t, err)
 	})
 	return calls, notified
+}
+
+// A library is one that the import line names.
+type library struct {
+	retry     func(op backoff.Operation, b backoff.BackOff, notify backoff.Notify, timer backoff.Timer) error
+	permanent func(error) error
+}
+
+var (
+	there = library{
+		retry: func(op backoff.Operation, b backoff.BackOff, notify backoff.Notify, timer backoff.Timer) error {
+			return v4.RetryNotifyWithTimer(v4.Operation(op), b, v4.Notify(notify), timer)
+		},
+		permanent: v4.Permanent,
+	}
+	here = library{backoff.RetryNotifyWithTimer, backoff.Permanent}
+)
+
+// A change is one of the page's table: what the code does there and here, and what the changed code does here.
+type change struct {
+	row   string // of the table
+	code  func(ctx context.Context, l library) string
+	there string
+	here  string
+	after func(ctx context.Context, l library) string // nil if nothing is to do
+}
+
+// The context of each ends after 3.5 s, by its deadline.
+var changes = []change{
+	{
+		row:   "`err == context.Canceled`",
+		there: "is DeadlineExceeded: true",
+		here:  "is DeadlineExceeded: false",
+		code: func(ctx context.Context, l library) string {
+			return fmt.Sprintf("is DeadlineExceeded: %v", loopUntil(ctx, l) == context.DeadlineExceeded)
+		},
+		after: func(ctx context.Context, l library) string {
+			return fmt.Sprintf("is DeadlineExceeded: %v", errors.Is(loopUntil(ctx, l), context.DeadlineExceeded))
+		},
+	},
+	{
+		row:   "`ctx.Err() != nil` after a loop",
+		there: "out of time",
+		here:  "failed",
+		code: func(ctx context.Context, l library) string {
+			_ = loopUntil(ctx, l)
+			if ctx.Err() != nil {
+				return "out of time"
+			}
+			return "failed"
+		},
+		after: func(ctx context.Context, l library) string {
+			err := loopUntil(ctx, l)
+			if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+				return "out of time"
+			}
+			return "failed"
+		},
+	},
+	{
+		row:   "**A classifier of the loop's error**",
+		there: "returned",
+		here:  "queued",
+		code: func(ctx context.Context, l library) string {
+			if errors.Is(loopUntil(ctx, l), errBusy) {
+				return "queued"
+			}
+			return "returned"
+		},
+		after: func(ctx context.Context, l library) string {
+			err := loopUntil(ctx, l)
+			switch {
+			case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+				return "returned"
+			case errors.Is(err, errBusy):
+				return "queued"
+			}
+			return "returned"
+		},
+	},
+	{
+		row:   "The last error, added",
+		there: "busy once",
+		here:  "busy twice",
+		code: func(ctx context.Context, l library) string {
+			err := fmt.Errorf("%w: %w", loopUntil(ctx, l), errBusy)
+			if strings.Count(err.Error(), "busy") == 2 {
+				return "busy twice"
+			}
+			return "busy once"
+		},
+		after: func(ctx context.Context, l library) string {
+			if strings.Count(loopUntil(ctx, l).Error(), "busy") == 1 {
+				return "busy once"
+			}
+			return "busy twice"
+		},
+	},
+	{
+		row:   "A notify that keeps the last error",
+		there: "failure 3",
+		here:  "failure 2",
+		code: func(ctx context.Context, l library) string {
+			var last error
+			_ = l.retry(numbered(), backoff.WithContext(doubled(), ctx), func(err error, _ time.Duration) { last = err }, nil)
+			return last.Error()
+		},
+		after: func(ctx context.Context, l library) string {
+			var last error
+			op := numbered()
+			_ = l.retry(func() error {
+				last = op()
+				return last
+			}, backoff.WithContext(doubled(), ctx), nil, nil)
+			return last.Error()
+		},
+	},
+	{
+		row:   "`Permanent(Permanent(err))`",
+		there: "1 calls",
+		here:  "3 calls",
+		code: func(ctx context.Context, l library) string {
+			calls := 0
+			_ = l.retry(func() error {
+				return l.retry(func() error {
+					calls++
+					return l.permanent(l.permanent(errGone))
+				}, seconds(), nil, nil)
+			}, backoff.WithMaxRetries(seconds(), 2), nil, nil)
+			return fmt.Sprintf("%d calls", calls)
+		},
+		after: func(ctx context.Context, l library) string {
+			calls := 0
+			_ = l.retry(func() error {
+				err := l.retry(func() error {
+					calls++
+					return l.permanent(errGone)
+				}, seconds(), nil, nil)
+				return l.permanent(err)
+			}, backoff.WithMaxRetries(seconds(), 2), nil, nil)
+			return fmt.Sprintf("%d calls", calls)
+		},
+	},
+	{
+		row:   "Waits that grow beyond the deadline",
+		there: "ended after 3.5s",
+		here:  "ended after 3s",
+		code: func(ctx context.Context, l library) string {
+			start := time.Now()
+			_ = loopUntil(ctx, l)
+			return fmt.Sprintf("ended after %v", time.Since(start))
+		},
+		after: func(ctx context.Context, l library) string {
+			start := time.Now()
+			b := doubled().(*backoff.ExponentialBackOff)
+			b.MaxInterval = time.Second / 2
+			_ = l.retry(func() error { return errBusy }, backoff.WithContext(b, ctx), nil, nil)
+			if took := time.Since(start); took >= 3*time.Second {
+				return "ended after 3.5s" // less half a second at most
+			}
+			return "ended too early"
+		},
+	},
+	{
+		row:   "A custom `Timer`",
+		there: "calls after [0s 1s 3s]",
+		here:  "calls after [0s 1s 3s]",
+		code: func(ctx context.Context, l library) string {
+			start := time.Now()
+			var calls []time.Duration
+			_ = l.retry(func() error {
+				calls = append(calls, time.Since(start))
+				return errBusy
+			}, backoff.WithContext(doubled(), ctx), nil, &ownTimer{})
+			if time.Since(start) != 3500*time.Millisecond {
+				return "a wait was refused"
+			}
+			return fmt.Sprintf("calls after %v", calls)
+		},
+	},
+}
+
+// loopUntil runs a loop whose third wait outlasts the context's deadline.
+func loopUntil(ctx context.Context, l library) error {
+	return l.retry(func() error { return errBusy }, backoff.WithContext(doubled(), ctx), nil, nil)
+}
+
+// numbered returns an operation whose failures have a number.
+func numbered() backoff.Operation {
+	n := 0
+	return func() error {
+		n++
+		return fmt.Errorf("failure %d", n)
+	}
+}
+
+// ownTimer is a Timer of real time.
+type ownTimer struct{ *time.Timer }
+
+func (t *ownTimer) Start(d time.Duration) { t.Timer = time.NewTimer(d) }
+func (t *ownTimer) Stop()                 { t.Timer.Stop() }
+func (t *ownTimer) C() <-chan time.Time   { return t.Timer.C }
+
+// Code that the page's table names does something else here, and what it did there once it is changed.
+func TestChanges(t *testing.T) {
+	page, err := os.ReadFile("page.md")
+	require.NoError(t, err)
+	for _, c := range changes {
+		require.Contains(t, string(page), "\n| "+c.row)
+		run := func(code func(context.Context, library) string, l library) (result string) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+				defer cancel()
+				result = code(ctx, l)
+			})
+			return result
+		}
+		require.Equal(t, c.there, run(c.code, there), c.row)
+		require.Equal(t, c.here, run(c.code, here), c.row)
+		if c.after != nil {
+			require.Equal(t, c.there, run(c.after, here), c.row)
+		}
+	}
+}
+
+// Steps by hand are the same, but for a field that is set without Reset, and a policy that is made long before.
+func TestStepsByHand(t *testing.T) {
+	steps := func(b backoff.BackOff) (waits []time.Duration) {
+		for range 5 {
+			waits = append(waits, b.NextBackOff())
+		}
+		return waits
+	}
+	synctest.Test(t, func(t *testing.T) {
+		require.Equal(t, steps(exactV4()), steps(exact()()))
+
+		late := exactV4(v4.WithMaxElapsedTime(time.Minute))
+		lateHere := exact(backoff.WithMaxElapsedTime(time.Minute))()
+		time.Sleep(time.Hour)
+		require.Equal(t, v4.Stop, late.NextBackOff())
+		require.Equal(t, 500*time.Millisecond, lateHere.NextBackOff())
+
+		set := exactV4().(*v4.ExponentialBackOff)
+		set.InitialInterval = time.Second
+		require.Equal(t, 500*time.Millisecond, set.NextBackOff())
+		setHere := exact()().(*backoff.ExponentialBackOff)
+		setHere.InitialInterval = time.Second
+		require.Equal(t, time.Second, setHere.NextBackOff())
+	})
+}
+
+// Without a timeout, op gets the context of Do, which lives on when op has returned.
+func TestNoTimeout(t *testing.T) {
+	type key struct{}
+	ctx := context.WithValue(t.Context(), key{}, true)
+	got, err := backoff.DoWithData(ctx, &unlimited, func(ctx context.Context) (context.Context, error) { return ctx, nil })
+	require.NoError(t, err)
+	require.True(t, got == ctx)
+}
+
+// The Retrier without limits goes on after 15 minutes, and beyond four attempts of 30 s.
+func TestUnlimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		attempts := 0
+		err := unlimited.Do(t.Context(), func(ctx context.Context) error {
+			attempts++
+			time.Sleep(time.Minute)
+			if time.Since(start) < time.Hour {
+				return errBusy
+			}
+			return ctx.Err()
+		})
+		require.NoError(t, err)
+		require.Greater(t, attempts, 4)
+	})
 }
 
 // The error of a call without retries left is wrapped, and found by errors.As.
