@@ -186,23 +186,24 @@ func describe(ctx context.Context, err error) string {
 	if err == nil {
 		return "nil"
 	}
-	text := fmt.Sprintf("%q %T", err, err)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%q %T", err, err)
 	for _, known := range []error{errBusy, errGone, errCause, context.Canceled, context.DeadlineExceeded, ctx.Err()} {
 		switch {
 		case known == nil:
 		case err == known:
-			text += fmt.Sprintf(", is %v", known)
+			fmt.Fprintf(&text, ", is %v", known)
 		case errors.Is(err, known):
-			text += fmt.Sprintf(", matches %v", known)
+			fmt.Fprintf(&text, ", matches %v", known)
 		}
 	}
 	var mark *backoff.PermanentError
 	if errors.As(err, &mark) {
-		text += ", marked"
+		text.WriteString(", marked")
 	}
 	var network net.Error
 	if errors.As(err, &network) {
-		text += fmt.Sprintf(", timeout %v", network.Timeout())
+		fmt.Fprintf(&text, ", timeout %v", network.Timeout())
 	}
-	return text
+	return text.String()
 }

@@ -7,20 +7,15 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/stretchr/testify/require"
+
+	"example.com/backoff/lab/compat/builds"
 )
 
-var out = flag.String("out", "", "write what the wrappers do to this file, and compare nothing")
-
-// replaced says that this is the build with this repository's cenkalti. Its types are those of the library.
-var replaced = reflect.TypeFor[backoff.ExponentialBackOff]().PkgPath() != "github.com/cenkalti/backoff/v4"
+var out = flag.String("out", "", "the file to which the build with this repository's cenkalti writes what the wrappers do")
 
 // differing are wrappers in scenes where the two differ on purpose: here no attempt follows the end of the context, nor
 // a notification or a tick. (WithContext's policy stops then. One that has a context and does not stop shows it.)
@@ -43,19 +38,15 @@ func TestWrappers(t *testing.T) {
 	}
 	require.Len(t, traces, len(wrappers)*len(scenes), "two have the same name")
 
-	require.Equal(t, *out != "", replaced)
-	if replaced {
+	if builds.Replaced() {
 		text, err := json.Marshal(traces)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(*out, text, 0o666))
 		return
 	}
 
-	file := filepath.Join(t.TempDir(), "traces")
-	runReplaced(t, "-run=^(TestWrappers|TestDifferences)$", "-out="+file)
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
 	var here map[string]string
+	text := builds.Run(t, "../../..", "^(TestWrappers|TestDifferences)$")
 	require.NoError(t, json.Unmarshal(text, &here))
 	require.Len(t, here, len(traces))
 	for name, there := range traces {
@@ -66,23 +57,4 @@ func TestWrappers(t *testing.T) {
 		}
 	}
 	t.Logf("%d wrappers in %d scenes: %d of %d traces are the same", len(wrappers), len(scenes), len(traces)-len(differing), len(traces))
-}
-
-// runReplaced runs tests of this package in a build with the replace line of docs/migrating.md.
-func runReplaced(t *testing.T, args ...string) {
-	folder := t.TempDir()
-	for _, name := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join("..", "..", name))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(folder, name), content, 0o666))
-	}
-	modfile := filepath.Join(folder, "go.mod")
-	cenkalti, err := filepath.Abs("../../../cenkalti")
-	require.NoError(t, err)
-	command := func(args ...string) {
-		output, err := exec.Command("go", args...).CombinedOutput()
-		require.NoError(t, err, string(output))
-	}
-	command("mod", "edit", "-replace=github.com/cenkalti/backoff/v4="+cenkalti, modfile)
-	command(append([]string{"test", "-count=1", "-modfile=" + modfile, "."}, args...)...)
 }
