@@ -59,7 +59,7 @@ var pairs = []pair{
 		name: "v7, no WithMaxTries",
 		there: func(ctx context.Context, op func(context.Context) error, notify func()) error {
 			_, err := v7.Retry(ctx, func() (string, error) { return "", op(ctx) },
-				v7.WithBackOff(v7.NewConstantBackOff(time.Minute)),
+				v7.WithBackOff(v7.NewConstantBackOff(7*time.Minute)),
 				v7.WithMaxElapsedTime(0),
 			)
 			return err
@@ -67,7 +67,7 @@ var pairs = []pair{
 		here: backoff.Retrier{
 			AttemptTimeout: -1,
 			MaxAttempts:    -1,
-			Policy:         func() backoff.BackOff { return backoff.NewConstantBackOff(time.Minute) },
+			Policy:         minutes,
 		},
 		quiet: true,
 	},
@@ -135,7 +135,7 @@ func doubled() backoff.BackOff {
 
 func seconds() backoff.BackOff { return backoff.NewConstantBackOff(time.Second) }
 
-// minutes has the waits of retryGoForever.
+// minutes has waits of which none ends after an hour, when the context does.
 func minutes() backoff.BackOff { return backoff.NewConstantBackOff(7 * time.Minute) }
 
 func retryGoForever(ctx context.Context, op func(context.Context) error, _ func()) error {
