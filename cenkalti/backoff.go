@@ -3,8 +3,9 @@
 // here, and then code that imports either path shares one set of types: an error marked by
 // [Permanent] under one name ends a loop that runs under the other.
 //
-// It has the names of v4.3.0 and no others. New code should import [example.com/backoff], which
-// documents each of them in full and has more.
+// It has the names of v4.3.0 and no others. The code that imports them was written for v4, so the loops
+// return what those of v4.3.0 return: see [Retry]. The page docs/migrating.md lists what is different all
+// the same. New code should import [example.com/backoff], which documents each name in full and has more.
 package backoff
 
 import (
@@ -137,7 +138,7 @@ func Permanent(err error) error {
 //   - ctx.Err() and nothing else, if the context of b has ended.
 //   - o's last error otherwise.
 //
-// And it waits even if the wait will outlast the context's deadline, until that has passed.
+// A wait that will outlast the context's deadline is not refused, but cut short when the deadline has passed.
 func Retry(o Operation, b BackOff) error { return RetryNotifyWithTimer(o, b, nil, nil) }
 
 // RetryWithData is like [Retry] and also returns the value of o's last call, even if that failed.
