@@ -2,10 +2,8 @@ package vet
 
 import (
 	"go/ast"
-	"go/constant"
 	"go/types"
 	"regexp"
-	"slices"
 
 	"golang.org/x/tools/go/ast/inspector"
 )
@@ -17,7 +15,7 @@ var derives = regexp.MustCompile(`^context\.With(Cancel|Timeout|Deadline|Value)`
 // AttemptTimeout has no effect.
 func (c *checker) attempt(cur inspector.Cursor, r, op ast.Expr) {
 	lit, ok := c.function(op).(*ast.FuncLit)
-	if !ok || c.mentions(outermost(cur).Node(), cuts) || slices.ContainsFunc(c.policy(r).set["AttemptTimeout"], c.negative) {
+	if !ok || c.mentions(outermost(cur).Node(), cuts) || !c.limits(r) {
 		return
 	}
 
@@ -27,7 +25,7 @@ func (c *checker) attempt(cur inspector.Cursor, r, op ast.Expr) {
 		case *ast.GoStmt, *ast.DeferStmt:
 			return false // these may go on after the attempt
 		case *ast.CallExpr:
-			if c.fails(n) || derives.MatchString(c.name(n.Fun)) {
+			if c.fails(n) && !c.lasts(n) || derives.MatchString(c.name(n.Fun)) {
 				outside = append(outside, c.contexts(n, lit.Pos())...)
 			}
 		}
@@ -39,8 +37,16 @@ func (c *checker) attempt(cur inspector.Cursor, r, op ast.Expr) {
 	}
 }
 
-// negative reports whether e is a constant below zero.
-func (c *checker) negative(e ast.Expr) bool {
-	value := c.TypesInfo.Types[e].Value
-	return value != nil && constant.Sign(value) < 0
+// lasts reports whether what call returns first may be used after the attempt, such as a connection.
+func (c *checker) lasts(call *ast.CallExpr) bool {
+	results, ok := c.TypesInfo.TypeOf(call).(*types.Tuple)
+	if !ok {
+		return false
+	}
+	for _, method := range []string{"Close", "CloseSend", "Recv", "Done"} {
+		if obj, _, _ := types.LookupFieldOrMethod(results.At(0).Type(), true, c.Pkg, method); obj != nil {
+			return true
+		}
+	}
+	return false
 }

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -17,6 +18,7 @@ type checker struct {
 	*analysis.Pass
 	uses     map[types.Object][]inspector.Cursor // of variables, fields and functions
 	reported map[ast.Expr]bool                   // what a rule has found by another way before
+	repeated []ast.Node                          // the functions that loops call, and the loops over Attempts
 }
 
 func newChecker(pass *analysis.Pass, root inspector.Cursor) *checker {
@@ -33,7 +35,17 @@ func newChecker(pass *analysis.Pass, root inspector.Cursor) *checker {
 		use := selector(cur)
 		c.uses[obj] = append(c.uses[obj], use)
 	}
+	for cur := range root.Preorder((*ast.CallExpr)(nil)) {
+		if op := c.repeats(cur); op != nil && !slices.Contains(c.repeated, op) {
+			c.repeated = append(c.repeated, op)
+		}
+	}
 	return c
+}
+
+// inTest reports whether n is in a test: what is wrong there ends with it.
+func (c *checker) inTest(n ast.Node) bool {
+	return strings.HasSuffix(c.Fset.File(n.Pos()).Name(), "_test.go")
 }
 
 // selector returns the selector expression whose name is at cur, or cur if there is none.
@@ -81,6 +93,10 @@ func (c *checker) value(v types.Object) ast.Expr {
 func assigned(cur inspector.Cursor) ast.Expr {
 	kind, i := cur.ParentEdge()
 	switch parent := cur.Parent().Node().(type) {
+	case *ast.IndexExpr: // of a map
+		if kind == edge.IndexExpr_X {
+			return assigned(cur.Parent())
+		}
 	case *ast.AssignStmt:
 		if kind == edge.AssignStmt_Lhs {
 			return parent.Rhs[min(i, len(parent.Rhs)-1)]

@@ -25,6 +25,9 @@ var (
 	// What these return is a context that ends.
 	ending = regexp.MustCompile(`^(context\.With(Cancel|Timeout|Deadline)(Cause)?|os/signal\.NotifyContext|.*\berrgroup\.WithContext|\(\*net/http\.Request\)\.Context)$`)
 
+	// What these return is a context that does not end.
+	unending = regexp.MustCompile(`^context\.(Background|TODO|WithoutCancel)$`)
+
 	// What returns one of these types can fail, or its Scan can.
 	failures = regexp.MustCompile(`(\berror\)?|\.Row)$`)
 )
@@ -165,6 +168,9 @@ func (c *checker) contextOf(e ast.Expr) *types.Var {
 
 // ends reports whether ctx may end: it is a parameter, comes from a request, or is made to be cancelled.
 func (c *checker) ends(ctx ast.Expr) bool {
+	if call, ok := ctx.(*ast.CallExpr); ok && unending.MatchString(c.name(call.Fun)) {
+		return false
+	}
 	v, ok := c.object(ctx).(*types.Var)
 	if !ok || v.Kind() == types.ParamVar {
 		return true

@@ -18,9 +18,6 @@ var (
 	// What all calls to a service share: a Transport and an interceptor have Slots of their own.
 	shareable = []string{"backoff.Slots", "backoff.Budget", "example.com/backoff/httpretry.Transport", interceptor}
 
-	// A client of net/http sends a request by one of requests.
-	requests = regexp.MustCompile(`^\(\*net/http\.Client\)\.(Do|Get|Head|Post|PostForm)$`)
-
 	// What one of constructors returns has what it is given.
 	constructors = regexp.MustCompile(`^[^(]*\.((New|With|Dial|Chain)\w*|UnaryClientInterceptor)$`)
 
@@ -132,7 +129,7 @@ func (c *checker) spent(cur inspector.Cursor) bool {
 func (c *checker) sends(call *ast.CallExpr) bool {
 	r, _ := c.retrier(call)
 	rpc := strings.Contains(types.TypeString(c.TypesInfo.TypeOf(call.Fun), nil), "...google.golang.org/grpc.CallOption")
-	return r != nil || rpc || requests.MatchString(c.name(call.Fun))
+	return r != nil || rpc || sendings.MatchString(c.name(call.Fun))
 }
 
 // variable returns the variable that e is, or whose field e is, or nil.

@@ -23,6 +23,17 @@ type policy struct {
 	unknown  bool                  // it may be another, which the package does not show
 }
 
+// settings are the types whose values say how a service is called.
+var settings = []string{
+	"backoff.Retrier", "example.com/backoff/httpretry.Transport", "example.com/backoff/grpcretry.Options",
+	"example.com/backoff/sqlretry.Options",
+}
+
+func isSettings(t types.Type) bool {
+	_, pointer := t.(*types.Pointer)
+	return !pointer && slices.Contains(settings, typeName(t))
+}
+
 func (c *checker) policy(e ast.Expr) *policy {
 	p := &policy{checker: c, set: map[string][]ast.Expr{}}
 	p.trace(e)
@@ -38,9 +49,11 @@ func (p *policy) trace(e ast.Expr) {
 			p.trace(e.X)
 		}
 	case *ast.CompositeLit:
-		p.made(e, e.Elts)
+		p.literal(e)
 	case *ast.CallExpr:
 		p.called(e)
+	case *ast.IndexExpr: // of a map with a policy for each key
+		p.trace(e.X)
 	default:
 		v, ok := p.object(e).(*types.Var)
 		p.unknown = p.unknown || !ok
@@ -50,9 +63,33 @@ func (p *policy) trace(e ast.Expr) {
 	}
 }
 
+// literal notes a literal that makes the policy, or a map of policies.
+func (p *policy) literal(lit *ast.CompositeLit) {
+	if !isMap(p.TypesInfo.TypeOf(lit)) {
+		p.made(lit, lit.Elts)
+		return
+	}
+	for _, element := range lit.Elts {
+		p.trace(element.(*ast.KeyValueExpr).Value)
+	}
+}
+
+func isMap(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Map)
+	return ok
+}
+
 // called notes a call that decorates the policy or makes it.
 func (p *policy) called(call *ast.CallExpr) {
+	if isMap(p.TypesInfo.TypeOf(call)) && p.name(call.Fun) == "make" {
+		return
+	}
+
 	name, version := p.callee(call)
+	if made := p.helper(call); made != nil {
+		p.trace(made)
+		return
+	}
 	if !strings.HasPrefix(name, "With") || len(call.Args) == 0 {
 		p.handed = p.handed || version == 0
 		p.made(call, call.Args)
@@ -68,11 +105,26 @@ func (p *policy) called(call *ast.CallExpr) {
 	p.trace(call.Args[0])
 }
 
+// helper returns what a function of the package without parameters returns, if call is one of it, or nil.
+func (p *policy) helper(call *ast.CallExpr) ast.Expr {
+	decl, ok := p.function(call.Fun).(*ast.FuncDecl)
+	if !ok || decl.Recv != nil || len(call.Args) > 0 {
+		return nil
+	}
+	if made := returned(decl); len(made) == 1 {
+		return made[0]
+	}
+	return nil
+}
+
 // made notes the call or literal that makes the policy, and its options or fields. Any other argument may set what is
 // not known.
-func (p *policy) made(e ast.Expr, settings []ast.Expr) {
+func (p *policy) made(e ast.Expr, set []ast.Expr) {
 	name := typeName(p.TypesInfo.TypeOf(e))
 	made := strings.HasPrefix(name, "backoff.") && strings.HasSuffix(name, "BackOff")
+	if _, literal := e.(*ast.CompositeLit); literal {
+		made = made || isSettings(p.TypesInfo.TypeOf(e))
+	}
 	if p.origin != nil || !made || name == "backoff.BackOff" || name == "backoff.StopBackOff" {
 		p.unknown = true
 	}
@@ -81,7 +133,7 @@ func (p *policy) made(e ast.Expr, settings []ast.Expr) {
 	}
 	p.origin = e
 
-	for _, setting := range settings {
+	for _, setting := range set {
 		option, version := p.callee(setting)
 		if kv, ok := setting.(*ast.KeyValueExpr); ok {
 			p.set[types.ExprString(kv.Key)] = []ast.Expr{kv.Value}
@@ -105,6 +157,8 @@ func (p *policy) variable(v *types.Var) {
 	for _, use := range p.uses[v] {
 		if value := assigned(use); value != nil {
 			p.trace(value)
+		} else if use.ParentEdgeKind() == edge.ValueSpec_Names && isSettings(v.Type()) {
+			p.origin = use.Node().(ast.Expr) // the zero value
 		}
 		p.used(use)
 	}
@@ -112,6 +166,9 @@ func (p *policy) variable(v *types.Var) {
 
 // used notes what the expression around a use of the policy's variable does with it.
 func (p *policy) used(use inspector.Cursor) {
+	if use.ParentEdgeKind() == edge.UnaryExpr_X {
+		use = use.Parent() // its address
+	}
 	switch parent := use.Parent().Node().(type) {
 	case *ast.SelectorExpr:
 		name := parent.Sel.Name
@@ -126,7 +183,8 @@ func (p *policy) used(use inspector.Cursor) {
 		if loopPolicy(parent, name, version) == use.Node() {
 			p.reset = true
 		}
-		if version == 0 && use.ParentEdgeKind() == edge.CallExpr_Args {
+		r, _ := p.retrier(parent)
+		if version == 0 && r == nil && use.ParentEdgeKind() == edge.CallExpr_Args {
 			p.handed = true
 		}
 	}

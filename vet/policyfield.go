@@ -11,47 +11,28 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// defaultRetries has, by package, what a MaxRetries of zero means beside a Policy.
-var defaultRetries = map[string]int64{
-	"example.com/backoff":           3,
-	"example.com/backoff/httpretry": 3,
-	"example.com/backoff/grpcretry": 3,
+// defaultAttempts has, by package, what a MaxAttempts of zero means.
+var defaultAttempts = map[string]int64{
+	"example.com/backoff":           4,
+	"example.com/backoff/httpretry": 4,
+	"example.com/backoff/grpcretry": 4,
 	"example.com/backoff/sqlretry":  20,
 }
 
-// field applies the rules for the settings of a Retrier or a client, if the name at cur is one of their fields.
+// field applies the rules for the Policy of a Retrier or a client, if the name at cur is that of such a field.
 func (c *checker) field(cur inspector.Cursor, name *ast.Ident) {
 	field, ok := c.object(name).(*types.Var)
-	if !ok || !field.IsField() || field.Pkg() == nil {
+	if !ok || !field.IsField() || field.Pkg() == nil || field.Name() != "Policy" {
 		return
 	}
-	retries := defaultRetries[field.Pkg().Path()]
-	if retries == 0 {
-		return
-	}
-
-	switch field.Name() {
-	case "Policy":
-		c.policyField(selector(cur), retries)
-	case "MaxRetries":
-		c.noRetries(selector(cur), retries)
+	if attempts := defaultAttempts[field.Pkg().Path()]; attempts > 0 {
+		c.policyField(selector(cur), attempts)
 	}
 }
 
-// noRetries reports a MaxRetries that is set to zero at cur.
-func (c *checker) noRetries(cur inspector.Cursor, retries int64) {
-	e := assigned(cur)
-	if e == nil {
-		return
-	}
-	if value := c.TypesInfo.Types[e].Value; value != nil && constant.Sign(value) == 0 {
-		c.Reportf(e.Pos(), "a MaxRetries of zero means %d: a negative one means no retries [retries]", retries)
-	}
-}
-
-// policyField applies the rules for a function that is set as the Policy of a Retrier or a client at cur. A MaxRetries of
-// zero means retries beside it.
-func (c *checker) policyField(cur inspector.Cursor, retries int64) {
+// policyField applies the rules for a function that is set as the Policy of a Retrier or a client at cur, which makes so
+// many attempts if MaxAttempts is zero.
+func (c *checker) policyField(cur inspector.Cursor, attempts int64) {
 	fn := c.function(assigned(cur))
 	if fn == nil {
 		return
@@ -64,10 +45,10 @@ func (c *checker) policyField(cur inspector.Cursor, retries int64) {
 		}
 	}
 
-	more := func(e ast.Expr) bool { return c.policy(e).allowsMore(retries) }
+	more := func(e ast.Expr) bool { return c.policy(e).allowsMore(attempts - 1) }
 	counted := c.counts(literal) || c.counts(variable)
 	if !counted && slices.ContainsFunc(made, more) {
-		c.Reportf(cur.Node().Pos(), "MaxRetries is zero, which means %d, whatever the limit of this policy is: set it, to math.MaxInt if that limit is to count [limit]", retries)
+		c.Reportf(cur.Node().Pos(), "MaxAttempts is zero, which means %d, whatever the limit of this policy is: set it, to -1 if that limit is to count [limit]", attempts)
 	}
 }
 
@@ -103,10 +84,10 @@ func (c *checker) makesOneCall(cur inspector.Cursor, r ast.Expr) bool {
 	return once && c.spent(read)
 }
 
-// counts reports whether the package sets the MaxRetries of the Retrier r, or may set it.
+// counts reports whether the package sets the MaxAttempts of the Retrier r, or may set it.
 func (c *checker) counts(r ast.Expr) bool {
 	p := c.policy(r)
-	return p.handed || slices.ContainsFunc(p.set["MaxRetries"], func(e ast.Expr) bool {
+	return p.handed || slices.ContainsFunc(p.set["MaxAttempts"], func(e ast.Expr) bool {
 		value := c.TypesInfo.Types[e].Value
 		return value == nil || constant.Sign(value) != 0
 	})

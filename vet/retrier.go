@@ -2,7 +2,21 @@ package vet
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/types"
+	"regexp"
+	"slices"
+
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+var (
+	// What has one of these types is read through the context of what made it.
+	streams = regexp.MustCompile(`^\*(net/http\.Response|database/sql\.Rows)$`)
+
+	// An operation that uses one of these may read all of it.
+	buffers = regexp.MustCompile(`\.(ReadAll|NopCloser|Copy|CopyN|ReadFrom)$`)
 )
 
 // retrier returns the Retrier, or the Options of sqlretry, and the operation of a call by them. It returns nil if call is
@@ -69,4 +83,90 @@ func sameReceiver(call *ast.CallExpr, r ast.Expr) bool {
 	method, calls := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	field, ok := ast.Unparen(r).(*ast.SelectorExpr)
 	return calls && ok && types.ExprString(method.X) == types.ExprString(field.X)
+}
+
+// limits reports whether the Retrier r is seen to limit its attempts.
+func (c *checker) limits(r ast.Expr) bool {
+	p := c.policy(r)
+	unlimited := func(e ast.Expr) bool {
+		value := c.TypesInfo.Types[e].Value
+		return value == nil || constant.Sign(value) < 0
+	}
+	return !p.unknown && !p.handed && !slices.ContainsFunc(p.set["AttemptTimeout"], unlimited)
+}
+
+// deferred reports the call by a Retrier at cur with ctx if it is to clean up, though ctx may have ended by then.
+func (c *checker) deferred(cur inspector.Cursor, ctx ast.Expr) {
+	lit := around(cur)
+	direct := cur.ParentEdgeKind() == edge.DeferStmt_Call
+	if !direct && lit.Parent().ParentEdgeKind() != edge.DeferStmt_Call {
+		return
+	}
+	v, ok := c.object(ctx).(*types.Var)
+	if ok && (direct || !within(v.Pos(), lit.Node())) && !c.mentions(outermost(cur).Node(), cuts) && c.ends(ctx) {
+		c.Reportf(ctx.Pos(), "if %s has ended by then, this does nothing: use context.WithoutCancel [defer]", types.ExprString(ctx))
+	}
+}
+
+// final reports a mark Permanent in op, an operation of the Retrier r, for an attempt that took too long.
+func (c *checker) final(r, op ast.Expr) {
+	lit, ok := c.function(op).(*ast.FuncLit)
+	if !ok || !c.limits(r) {
+		return
+	}
+	param := c.parameter(lit)
+	c.inside(lit, func(call *ast.CallExpr) {
+		if name, _ := c.callee(call); name == "Permanent" && param != nil && c.asks(call.Args[0], param) {
+			c.Reportf(call.Pos(), "%s also ends after AttemptTimeout, and then this attempt is the last: return the error without Permanent [final]", param.Name())
+		}
+	})
+}
+
+// parameter returns the context that the operation lit receives, or nil if it has no name.
+func (c *checker) parameter(lit *ast.FuncLit) types.Object {
+	if names := lit.Type.Params.List[0].Names; len(names) == 1 {
+		return c.TypesInfo.Defs[names[0]]
+	}
+	return nil
+}
+
+// asks reports whether e is the error of ctx.
+func (c *checker) asks(e ast.Expr, ctx types.Object) bool {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	if method, ok := call.Fun.(*ast.SelectorExpr); ok && c.name(method) == "(context.Context).Err" {
+		return c.object(method.X) == ctx
+	}
+	return c.name(call.Fun) == "context.Cause" && c.object(call.Args[0]) == ctx
+}
+
+// leaving reports a call by the Retrier r whose operation op returns what its context ends.
+func (c *checker) leaving(call *ast.CallExpr, r, op ast.Expr) {
+	fn := c.function(op)
+	results, ok := c.TypesInfo.TypeOf(call).(*types.Tuple)
+	if fn == nil || !ok || !streams.MatchString(results.At(0).Type().String()) || c.mentions(fn, buffers) || !c.limits(r) {
+		return
+	}
+	c.Reportf(call.Pos(), "the attempt's context ends when the operation returns, and what it returns cannot be read any more: read it inside [leaving]")
+}
+
+// multiplied reports a request in op, an operation of a Retrier, by a client that makes several attempts itself.
+func (c *checker) multiplied(op ast.Expr) {
+	lit, ok := c.function(op).(*ast.FuncLit)
+	if !ok {
+		return
+	}
+	c.inside(lit, func(call *ast.CallExpr) {
+		method, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || !sendings.MatchString(c.name(method)) {
+			return
+		}
+		for _, transport := range c.policy(method.X).set["Transport"] {
+			if typeName(c.TypesInfo.TypeOf(transport)) == "example.com/backoff/httpretry.Transport" {
+				c.Reportf(call.Pos(), "this client makes several attempts itself, and they multiply: use either [nested]")
+			}
+		}
+	})
 }

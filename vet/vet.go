@@ -38,9 +38,11 @@ func version(pkg *types.Package) int {
 func run(pass *analysis.Pass) (any, error) {
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
 	c := newChecker(pass, root)
+	for _, op := range c.repeated {
+		c.eachAttempt(op)
+	}
 	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.Ident)(nil), (*ast.CompositeLit)(nil), (*ast.UnaryExpr)(nil)) {
-		// What is wrong in a test ends with it.
-		if strings.HasSuffix(pass.Fset.File(cur.Node().Pos()).Name(), "_test.go") {
+		if c.inTest(cur.Node()) {
 			continue
 		}
 
@@ -62,15 +64,14 @@ func run(pass *analysis.Pass) (any, error) {
 // call applies the rules to the call at cur.
 func (c *checker) call(cur inspector.Cursor, call *ast.CallExpr) {
 	c.makes(cur, call)
-	if retrier, op := c.retrier(call); retrier != nil {
-		c.nested(retrier, op)
-		c.attempt(cur, retrier, op)
+	c.printed(cur, call)
+	if r, op := c.retrier(call); r != nil {
+		c.byRetrier(cur, call, r, op)
 		return
 	}
 
 	name, version := c.callee(call)
 	if version == 0 {
-		c.wait(cur, call)
 		return
 	}
 	c.unused(cur, call, name)
@@ -80,7 +81,14 @@ func (c *checker) call(cur inspector.Cursor, call *ast.CallExpr) {
 		p := c.policy(policy)
 		c.shared(cur, policy, p, true)
 		c.interval(p, version)
+		if version < 5 { // from v5 on no policy stops
+			c.wait(cur, p)
+		}
 		return
+	}
+	if name == "Attempts" {
+		c.kept(cur)
+		c.unset(cur, call)
 	}
 
 	if policy := loopPolicy(call, name, version); policy != nil {
@@ -90,6 +98,25 @@ func (c *checker) call(cur inspector.Cursor, call *ast.CallExpr) {
 		if version < 5 {
 			c.context(cur, call, policy, p)
 		}
+		if ctx := p.set["WithContext"]; version == own && len(ctx) == 1 {
+			c.classified(cur, ctx[0])
+		}
+	}
+}
+
+// byRetrier applies the rules for Retriers to the call by r at cur, whose operation is op.
+func (c *checker) byRetrier(cur inspector.Cursor, call *ast.CallExpr, r, op ast.Expr) {
+	ctx := call.Args[0]
+	c.nested(r, op)
+	c.multiplied(op)
+	c.attempt(cur, r, op)
+	c.final(r, op)
+	c.leaving(call, r, op)
+	c.deferred(cur, ctx)
+	c.again(cur, op)
+	c.classified(cur, ctx)
+	if c.name(call.Fun) == "example.com/backoff/sqlretry.Do" {
+		c.transaction(call.Args[1], op)
 	}
 }
 

@@ -46,8 +46,8 @@ func TestAnalyzer(t *testing.T) {
 		try(os.WriteFile(filepath.Join(folder, "backoff.go"), stub, 0o666))
 	}
 	packages := []string{
-		"shared", "command", "wait", "ctx", "interval", "stop", "unused", "ticker", "versions",
-		"slots", "nested", "limit", "retries", "attempt",
+		"shared", "command", "wait", "ctx", "interval", "stop", "lost", "ticker", "versions",
+		"slots", "nested", "limit", "attempt",
 	}
 	if slices.Contains(build.Default.ReleaseTags, "go1.27") {
 		packages = append(packages, "methods")

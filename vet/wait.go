@@ -3,16 +3,21 @@ package vet
 import (
 	"fmt"
 	"go/ast"
+	"go/types"
 	"regexp"
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/ast/edge"
 	"golang.org/x/tools/go/ast/inspector"
 )
 
 var (
-	// A loop waits by one of waits.
-	waits = regexp.MustCompile(`^(time\.Sleep|time\.After|time\.NewTimer|\(\*time\.Timer\)\.Reset)$`)
+	// A function with one of these names writes a Duration down, and does not wait for it.
+	records = regexp.MustCompile(`^(Dur|Duration|Record|Observe|Timing|Histogram|Set\w*Duration)`)
+
+	// What one of these methods of a Duration returns is not waited for.
+	units = regexp.MustCompile(`^(String|Round|Truncate|(Milli|Micro|Nano)?[sS]econds|Minutes|Hours)$`)
 
 	// A loop that calls one of asks looks whether its time is over.
 	asks = regexp.MustCompile(`^(time\.(Since|Until)|\(time\.Time\)\.(After|Before|Compare)|context\.Cause|\(context\.Context\)\.Err)$`)
@@ -21,64 +26,123 @@ var (
 	limits = regexp.MustCompile(`^(time\.After|context\.With(Timeout|Deadline)(Cause)?)$`)
 )
 
-// wait reports a call at cur that waits, in a loop that nothing else ends, for a NextBackOff which can be Stop and
-// is compared with nothing.
-func (c *checker) wait(cur inspector.Cursor, call *ast.CallExpr) {
-	loop, ok := loopOf(cur).(*ast.ForStmt)
-	if !ok || !waits.MatchString(c.name(call.Fun)) || c.leaves(cur, loop) {
+// wait reports a NextBackOff of the policy p at cur, which is called again and again until something succeeds, if it can
+// be Stop, is compared with nothing and is given to what waits for it.
+func (c *checker) wait(cur inspector.Cursor, p *policy) {
+	if !p.ends() {
 		return
 	}
-
-	p := c.policy(c.waited(call.Args[0]))
-	if p.ends() && !within(p.origin.Pos(), loop) {
-		name := c.object(call.Fun).Name()
-		c.Reportf(call.Pos(), "NextBackOff can return Stop, -1, and %s does not wait then: compare it with Stop, or set MaxElapsedTime to 0 [wait]", name)
+	region := around(cur).Node()
+	loop, looped := loopOf(cur).(*ast.ForStmt)
+	if looped {
+		region = loop
+	}
+	if !looped && loopOf(cur) != nil || within(p.origin.Pos(), region) || c.leaves(cur, loop) {
+		return
+	}
+	if taker := c.taker(cur, 0); taker != "" && taker != looks {
+		c.Reportf(cur.Node().Pos(), "NextBackOff can return Stop, -1, and %s takes that for a wait: compare it with Stop, or set MaxElapsedTime to 0 [wait]", taker)
 	}
 }
 
-// waited returns the policy whose NextBackOff d is, or nil if the package may look at d.
-func (c *checker) waited(d ast.Expr) ast.Expr {
-	if v := c.object(d); v != nil {
-		d = c.value(v)
-		if slices.ContainsFunc(c.uses[v], c.looks) {
-			return nil
+// looks stands for what may compare a wait with Stop.
+const looks = "if"
+
+// taker names what waits for the Duration at cur, or is given to. It returns looks if anything may compare the Duration
+// with another, and nothing if nothing waits.
+func (c *checker) taker(cur inspector.Cursor, depth int) string {
+	kind, i := cur.ParentEdge()
+	if v, ok := c.object(holder(cur)).(*types.Var); ok {
+		return c.takerOf(v, depth+1)
+	}
+
+	switch parent := cur.Parent().Node().(type) {
+	case *ast.ParenExpr:
+		return c.taker(cur.Parent(), depth)
+	case *ast.ExprStmt:
+		return "" // it is thrown away
+	case *ast.SelectorExpr:
+		if kind == edge.SelectorExpr_X && units.MatchString(parent.Sel.Name) {
+			return ""
+		}
+	case *ast.CallExpr:
+		signature, ok := c.TypesInfo.TypeOf(parent.Fun).(*types.Signature)
+		if ok && kind == edge.CallExpr_Args {
+			return c.takes(parent, signature, i, depth)
 		}
 	}
-	if name, v := c.callee(d); name == "NextBackOff" && v < 5 {
-		return ast.Unparen(d).(*ast.CallExpr).Fun.(*ast.SelectorExpr).X
-	}
-	return nil
+	return looks
 }
 
-// looks reports whether the value at use is more than given to a function of another package that answers neither
-// yes nor no.
-func (c *checker) looks(use inspector.Cursor) bool {
-	if assigned(use) != nil {
-		return false
+// takerOf names what waits for the Duration v, as taker does.
+func (c *checker) takerOf(v *types.Var, depth int) string {
+	if depth > 3 {
+		return looks
 	}
-	call, ok := use.Parent().Node().(*ast.CallExpr)
-	if !ok || c.function(call.Fun) != nil {
-		return true
+	named := ""
+	for _, use := range c.uses[v] {
+		switch use.ParentEdgeKind() {
+		case edge.AssignStmt_Lhs, edge.KeyValueExpr_Key, edge.ValueSpec_Names, edge.Field_Names:
+			continue
+		}
+		switch taker := c.taker(use, depth); taker {
+		case "":
+		case looks:
+			return looks
+		default:
+			named = taker
+		}
 	}
-	return strings.Contains(typeName(c.TypesInfo.TypeOf(call)), "bool")
+	if named == "" && v.IsField() && v.Pkg() != c.Pkg {
+		named = v.Name()
+	}
+	return named
 }
 
-// leaves reports whether a count, a time or a condition with an order may end the loop around cur.
+// takes names the function that call calls, if its i-th parameter is a Duration to wait for.
+func (c *checker) takes(call *ast.CallExpr, signature *types.Signature, i, depth int) string {
+	params := signature.Params()
+	if decl, ok := c.function(call.Fun).(*ast.FuncDecl); ok && !signature.Variadic() && i < params.Len() {
+		v := c.TypesInfo.Defs[decl.Name].(*types.Func).Signature().Params().At(i)
+		return c.takerOf(v, depth+1)
+	}
+	answers := strings.Contains(types.TypeString(signature.Results(), nil), "bool") && c.name(call.Fun) != "(*time.Timer).Reset"
+	if answers || c.function(call.Fun) != nil {
+		return looks
+	}
+
+	fn := c.object(call.Fun)
+	if _, builtin := fn.(*types.Builtin); builtin {
+		return looks
+	}
+	duration := i < params.Len() && types.TypeString(params.At(i).Type(), nil) == "time.Duration"
+	if fn == nil || !duration || records.MatchString(fn.Name()) {
+		return ""
+	}
+	return fn.Name()
+}
+
+// leaves reports whether a count, a time or a condition with an order may end what repeats cur: loop, or calls of the
+// function around cur if loop is nil.
 func (c *checker) leaves(cur inspector.Cursor, loop *ast.ForStmt) bool {
+	region := around(cur).Node()
+	if loop != nil {
+		region = loop
+	}
 	leaves := false
 	ast.Inspect(outermost(cur).Node(), func(n ast.Node) bool {
-		inside := n != nil && within(n.Pos(), loop)
+		inside := n != nil && within(n.Pos(), region)
 		switch n := n.(type) {
 		case *ast.ReturnStmt:
 			return false // what it asks a context for is its error
 		case *ast.IncDecStmt:
 			leaves = leaves || inside
 		case *ast.BinaryExpr:
-			condition := loop.Cond != nil && within(n.Pos(), loop.Cond)
+			condition := loop == nil && inside || loop != nil && loop.Cond != nil && within(n.Pos(), loop.Cond)
 			leaves = leaves || condition && strings.ContainsAny(n.Op.String(), "<>")
 		case *ast.SelectorExpr:
 			leaves = leaves || inside && asks.MatchString(c.name(n))
-			leaves = leaves || n.Pos() < loop.Pos() && limits.MatchString(c.name(n))
+			leaves = leaves || n.Pos() < region.Pos() && limits.MatchString(c.name(n))
 		}
 		return true
 	})

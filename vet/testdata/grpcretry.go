@@ -7,10 +7,10 @@ import (
 )
 
 type Options struct {
-	Slots      *backoff.Slots
-	MaxRetries int
-	Policy     func() backoff.BackOff
-	Budget     *backoff.Budget
+	Slots       *backoff.Slots
+	MaxAttempts int
+	Policy      func() backoff.BackOff
+	Budget      *backoff.Budget
 }
 
 func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor { return nil }

@@ -9,10 +9,10 @@ import (
 )
 
 type Options struct {
-	Slots      *backoff.Slots
-	MaxRetries int
-	Policy     func() backoff.BackOff
-	Budget     *backoff.Budget
+	Slots       *backoff.Slots
+	MaxAttempts int
+	Policy      func() backoff.BackOff
+	Budget      *backoff.Budget
 }
 
 func Do(ctx context.Context, db *sql.DB, o Options, f func(ctx context.Context, tx *sql.Tx) error) error {

@@ -74,7 +74,7 @@ func NewSlots(n int) *Slots { return &Slots{n} }
 type Retrier struct {
 	AttemptTimeout time.Duration
 	Slots          *Slots
-	MaxRetries     int
+	MaxAttempts    int
 	Policy         func() BackOff
 	Budget         *Budget
 }

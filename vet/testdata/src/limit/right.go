@@ -8,7 +8,7 @@ import (
 	"example.com/backoff/httpretry"
 )
 
-var startup = backoff.Retrier{MaxRetries: math.MaxInt, Policy: newPolicy}
+var startup = backoff.Retrier{MaxAttempts: math.MaxInt, Policy: newPolicy}
 
 // Neither of these allows more than three.
 var (
@@ -24,7 +24,7 @@ type server struct{ users backoff.Retrier }
 
 func newServer(retries int) *server {
 	s := &server{users: backoff.Retrier{Policy: newPolicy}}
-	s.users.MaxRetries = retries
+	s.users.MaxAttempts = retries
 	return s
 }
 
@@ -33,6 +33,6 @@ func handed() {
 	configure(r)
 }
 
-func configure(r *backoff.Retrier) { r.MaxRetries = 5 }
+func configure(r *backoff.Retrier) { r.MaxAttempts = 5 }
 
-var clients = map[string]*httpretry.Transport{"users": {Policy: ten, MaxRetries: 10}}
+var clients = map[string]*httpretry.Transport{"users": {Policy: ten, MaxAttempts: 10}}

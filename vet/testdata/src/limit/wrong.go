@@ -8,7 +8,7 @@ import (
 )
 
 var database = backoff.Retrier{
-	Policy: func() backoff.BackOff { // want `MaxRetries is zero, which means 3, whatever the limit of this policy is: set it, to math.MaxInt if that limit is to count \[limit\]`
+	Policy: func() backoff.BackOff { // want `MaxAttempts is zero, which means 4, whatever the limit of this policy is: set it, to -1 if that limit is to count \[limit\]`
 		return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute))
 	},
 }
@@ -16,9 +16,9 @@ var database = backoff.Retrier{
 type client struct{ users, orders *backoff.Retrier }
 
 func newClient(retries uint64) *client {
-	c := &client{users: &backoff.Retrier{Policy: newPolicy}} // want `MaxRetries is zero, which means 3`
+	c := &client{users: &backoff.Retrier{Policy: newPolicy}} // want `MaxAttempts is zero, which means 4`
 	c.orders = &backoff.Retrier{}
-	c.orders.Policy = func() backoff.BackOff { // want `MaxRetries is zero, which means 3`
+	c.orders.Policy = func() backoff.BackOff { // want `MaxAttempts is zero, which means 4`
 		return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), retries)
 	}
 	return c
@@ -32,7 +32,7 @@ func newPolicy() backoff.BackOff {
 
 func transports() map[string]*httpretry.Transport {
 	return map[string]*httpretry.Transport{
-		"users": {Policy: ten}, // want `MaxRetries is zero, which means 3`
+		"users": {Policy: ten}, // want `MaxAttempts is zero, which means 4`
 	}
 }
 

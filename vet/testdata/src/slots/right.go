@@ -24,7 +24,7 @@ func assembled(ctx context.Context, given *backoff.Slots) {
 	_ = r.Do(ctx, get)
 
 	once := users
-	once.MaxRetries = -1
+	once.MaxAttempts = -1
 	_ = once.Do(ctx, get)
 
 	var slots *backoff.Slots
@@ -71,7 +71,7 @@ func clients(ctx context.Context, url string, base http.RoundTripper) {
 	_, _ = (&http.Client{Transport: t}).Get(url)
 
 	given := httpretry.Transport{Base: base}
-	given.MaxRetries = 5
+	given.MaxAttempts = 5
 	_, _ = (&http.Client{Transport: &given}).Get(url)
 
 	several := &http.Client{Transport: &httpretry.Transport{}}

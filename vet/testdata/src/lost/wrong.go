@@ -1,4 +1,4 @@
-package unused
+package lost
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 func find(ctx context.Context, policy backoff.BackOff) error {
-	backoff.WithMaxRetries(policy, 3) // want `WithMaxRetries does nothing but return a value, which is lost here \[unused\]`
+	backoff.WithMaxRetries(policy, 3) // want `WithMaxRetries does nothing but return a value, which is lost here \[lost\]`
 	return backoff.Retry(func() error {
 		err := ctx.Err()
 		backoff.Permanent(err)           // want `Permanent does nothing but return a value`

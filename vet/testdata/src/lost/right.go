@@ -1,4 +1,4 @@
-package unused
+package lost
 
 import "github.com/cenkalti/backoff/v4"
 

@@ -1,0 +1,82 @@
+package vet
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+// kept reports the Attempts at cur if a field or a variable of the package holds it.
+func (c *checker) kept(cur inspector.Cursor) {
+	v, ok := c.object(holder(cur)).(*types.Var)
+	if ok && (v.IsField() || v.Kind() == types.PackageVar) {
+		c.Reportf(cur.Node().Pos(), "all loops over %s share its policy and its error: call Attempts in the range statement [attempts]", v.Name())
+	}
+}
+
+// unset reports a loop over the Attempts at cur whose body never sets the local variable whose address it gave: not
+// itself, nor by a closure or a pointer.
+func (c *checker) unset(cur inspector.Cursor, call *ast.CallExpr) {
+	loop, ok := cur.Parent().Node().(*ast.RangeStmt)
+	address, pointer := ast.Unparen(call.Args[1]).(*ast.UnaryExpr)
+	if !ok || !pointer {
+		return
+	}
+	v, ok := c.object(address.X).(*types.Var)
+	outer := outermost(cur)
+	if !ok || v.IsField() || v.Kind() == types.PackageVar {
+		return
+	}
+
+	for use := range outer.Preorder((*ast.Ident)(nil)) {
+		if c.object(use.Node().(*ast.Ident)) == v && c.setsIn(use, loop, address) {
+			return
+		}
+	}
+	c.Reportf(call.Args[1].Pos(), "the body of this loop never sets %s, and Attempts panics after it: assign to %[1]s, and declare no other [attempts]", v.Name())
+}
+
+// setsIn reports whether the variable at use, whose address Attempts has, is or may be set in a pass of loop.
+func (c *checker) setsIn(use inspector.Cursor, loop *ast.RangeStmt, address *ast.UnaryExpr) bool {
+	fn := around(use)
+	deferred := fn.Parent().ParentEdgeKind() == edge.DeferStmt_Call
+	called := !deferred && !within(loop.Pos(), fn.Node()) // by the body, perhaps
+
+	switch use.ParentEdgeKind() {
+	case edge.AssignStmt_Lhs, edge.RangeStmt_Key, edge.RangeStmt_Value:
+		return called || within(use.Node().Pos(), loop.Body)
+	case edge.UnaryExpr_X:
+		n := use.Parent().Node().(*ast.UnaryExpr)
+		parent, _ := use.Parent().Parent().Node().(ast.Expr)
+		name, _ := c.callee(parent)
+		return n.Op == token.AND && n != address && name != "Attempts"
+	}
+	return false
+}
+
+// transaction reports a use of db, the database of a transaction, in f, the function that must use the transaction alone.
+func (c *checker) transaction(db, f ast.Expr) {
+	fn, ok := c.function(f).(*ast.FuncLit)
+	if !ok {
+		return
+	}
+	shown := types.ExprString(db)
+	same := func(e ast.Expr) bool { return c.object(e) == c.object(db) && types.ExprString(e) == shown }
+	for n := range ast.Preorder(fn.Body) {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			continue
+		}
+		used := slices.IndexFunc(call.Args, same) >= 0
+		if method, ok := call.Fun.(*ast.SelectorExpr); ok {
+			used = used || same(method.X)
+		}
+		if used {
+			c.Reportf(call.Pos(), "what %s does is no part of the transaction, and can wait for it forever: use tx [tx]", shown)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package vet
+
+import (
+	"go/ast"
+	"go/types"
+	"regexp"
+
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+var (
+	// A function that uses one of these asks whether a context has ended.
+	asksContext = regexp.MustCompile(`^(context\.(Canceled|DeadlineExceeded|Cause)|\(context\.Context\)\.(Err|Done))$`)
+
+	// What has one of these names asks for it, too, or for the end of the retries.
+	ended = regexp.MustCompile(`(?i)cancel|deadline|timeout|context|ended|ErrNoSlot|Exhausted`)
+
+	predicate = regexp.MustCompile(`^func\((\w+ )?error\) (\(\w+ bool\)|bool)$`)
+)
+
+// classified reports a classifier that is asked about the error of the loop at cur, which ends with ctx, before anything
+// asks whether ctx has ended.
+func (c *checker) classified(cur inspector.Cursor, ctx ast.Expr) {
+	assign, ok := cur.Parent().Node().(*ast.AssignStmt)
+	if !ok || !c.ends(ctx) {
+		return
+	}
+	v, ok := c.object(assign.Lhs[len(assign.Lhs)-1]).(*types.Var)
+	if !ok || v.IsField() {
+		return
+	}
+
+	end := cur.Node().End()
+	outer := outermost(cur).Node()
+	for n := range ast.Preorder(outer) {
+		sel, ok := n.(*ast.SelectorExpr)
+		if ok && n.Pos() > end && (asksContext.MatchString(c.name(sel)) || ended.MatchString(sel.Sel.Name)) {
+			return
+		}
+	}
+	for _, use := range c.uses[v] {
+		if use.Node().Pos() < end || around(use) != around(cur) {
+			continue
+		}
+		if assigned(use) != nil {
+			return
+		}
+		if call, ok := use.Parent().Node().(*ast.CallExpr); ok && use.ParentEdgeKind() == edge.CallExpr_Args && c.classifier(call) {
+			c.Reportf(call.Pos(), "if %s has ended, %s also matches the last attempt's error: ask for the context's end first [classify]", types.ExprString(ctx), v.Name())
+			return
+		}
+	}
+}
+
+// classifier reports whether call asks of which kind an error is.
+func (c *checker) classifier(call *ast.CallExpr) bool {
+	name := c.name(call.Fun)
+	if name == "errors.As" || name == "errors.AsType" {
+		return true
+	}
+	signature := types.TypeString(c.TypesInfo.TypeOf(call.Fun), nil)
+	if !predicate.MatchString(signature) || ended.MatchString(name) {
+		return false
+	}
+	decl := c.function(call.Fun)
+	return decl == nil || !c.mentions(decl, asksContext)
+}

@@ -1,0 +1,96 @@
+package vet
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+var (
+	// What one of results returns is all that it does.
+	results = regexp.MustCompile(`^(Permanent|RetryAfter|With\w+)$`)
+
+	// A mark is what one of marks returns.
+	marks = regexp.MustCompile(`^(Permanent|RetryAfter)$`)
+
+	// One of formats makes an error, which wraps what stands under a %w.
+	formats = regexp.MustCompile(`^(fmt|github\.com/pkg/errors|golang\.org/x/xerrors)\.Errorf$`)
+
+	verb = regexp.MustCompile(`%[-+# 0]*[0-9.]*([a-zA-Z%])`)
+)
+
+// unused reports the call of name at cur if nothing uses its result.
+func (c *checker) unused(cur inspector.Cursor, call *ast.CallExpr, name string) {
+	if cur.ParentEdgeKind() == edge.ExprStmt_X && results.MatchString(name) {
+		c.Reportf(call.Pos(), "%s does nothing but return a value, which is lost here [lost]", name)
+	}
+}
+
+// printed reports a mark that the call at cur makes part of a text.
+func (c *checker) printed(cur inspector.Cursor, call *ast.CallExpr) {
+	if !formats.MatchString(c.name(call.Fun)) || len(call.Args) == 0 {
+		return
+	}
+	format := c.TypesInfo.Types[call.Args[0]].Value
+	if format == nil || strings.Contains(format.String(), "*") || strings.Contains(format.String(), "%[") {
+		return
+	}
+
+	args := call.Args[1:]
+	for _, found := range verb.FindAllStringSubmatch(constant.StringVal(format), -1) {
+		if found[1] == "%" {
+			continue
+		}
+		if len(args) == 0 {
+			return
+		}
+		if name := c.mark(cur, args[0]); name != "" && found[1] != "w" {
+			c.Reportf(args[0].Pos(), "what %s returns is only text under %%%s: use %%w [lost]", name, found[1])
+		}
+		args = args[1:]
+	}
+}
+
+// mark names the function whose mark e is, as the code before cur shows, or returns "". In an operation, it may also be
+// what a function of the package returns.
+func (c *checker) mark(cur inspector.Cursor, e ast.Expr) string {
+	if v, ok := c.object(e).(*types.Var); ok {
+		e = c.last(cur, v)
+	}
+	if name, _ := c.callee(e); marks.MatchString(name) {
+		return name
+	}
+
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok || !slices.Contains(c.repeated, around(cur).Node()) {
+		return ""
+	}
+	decl, ok := c.function(call.Fun).(*ast.FuncDecl)
+	if !ok {
+		return ""
+	}
+	for _, result := range returned(decl) {
+		if name, _ := c.callee(result); marks.MatchString(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// last returns what is assigned to v last before cur in the same function, or nil.
+func (c *checker) last(cur inspector.Cursor, v *types.Var) ast.Expr {
+	var last ast.Expr
+	for _, use := range c.uses[v] {
+		value := assigned(use)
+		if value != nil && use.Node().Pos() < cur.Node().Pos() && around(use) == around(cur) {
+			last = value
+		}
+	}
+	return last
+}

@@ -1,0 +1,190 @@
+package vet
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
+)
+
+var (
+	// What one of makers makes is another one each time.
+	makers = regexp.MustCompile(`(?i)uuid.*\.(New|Must)|ulid.*\.(Make|New|Must)|nanoid|\b(xid|ksuid)\.New|^(crypto/rand|math/rand(/v2)?)\.|^time\.Now$`)
+
+	setsHeader = regexp.MustCompile(`^\(net/http\.Header\)\.(Set|Add)$`)
+
+	// A request is made by newRequest, and sent by one of sendings.
+	newRequest = regexp.MustCompile(`^net/http\.NewRequest(WithContext)?$`)
+	sendings   = regexp.MustCompile(`^(\(\*net/http\.Client\)|net/http)\.(Do|Get|Head|Post|PostForm)$`)
+
+	// What has one of these types is read once.
+	reader = regexp.MustCompile(`^\*?(io\.Reader|io\.ReadCloser|bytes\.(Buffer|Reader)|strings\.Reader|os\.File)$`)
+
+	// These rewind a reader, or make another one.
+	rewinds = regexp.MustCompile(`\.(Seek|Reset|GetBody|Rewind|Body)$`)
+)
+
+// repeats returns the function that the call at cur calls again and again, or the loop over Attempts at cur, or nil.
+func (c *checker) repeats(cur inspector.Cursor) ast.Node {
+	call := cur.Node().(*ast.CallExpr)
+	if r, op := c.retrier(call); r != nil {
+		return c.function(op)
+	}
+	name, version := c.callee(call)
+	switch {
+	case name == "Attempts" && cur.ParentEdgeKind() == edge.RangeStmt_X:
+		return cur.Parent().Node()
+	case !strings.HasPrefix(name, "Retry") || name == "RetryAfter" || len(call.Args) < 2:
+		return nil
+	case version < 5:
+		return c.function(call.Args[0])
+	}
+	return c.function(call.Args[1])
+}
+
+// eachAttempt applies the rules for what is done in each attempt to op, which a loop repeats.
+func (c *checker) eachAttempt(op ast.Node) {
+	if c.inTest(op) {
+		return
+	}
+	for n := range ast.Preorder(op) {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			c.key(op, n)
+			c.drained(op, n)
+		case *ast.AssignStmt:
+			c.unread(op, n)
+			c.appended(op, n)
+		}
+	}
+}
+
+// key reports a key for idempotency that op makes for each attempt.
+func (c *checker) key(op ast.Node, call *ast.CallExpr) {
+	if !setsHeader.MatchString(c.name(call.Fun)) {
+		return
+	}
+	name := c.TypesInfo.Types[call.Args[0]].Value
+	if name == nil || !strings.HasSuffix(strings.ToLower(constant.StringVal(name)), "idempotency-key") {
+		return
+	}
+
+	key := call.Args[1]
+	if v, ok := c.object(key).(*types.Var); ok && within(v.Pos(), op) {
+		key = c.value(v)
+	}
+	if key == nil {
+		return
+	}
+	for n := range ast.Preorder(key) {
+		if maker, ok := n.(*ast.CallExpr); ok && makers.MatchString(c.name(maker.Fun)) {
+			c.Reportf(call.Pos(), "each attempt has a key of its own, so the server takes it for another request: make the key before the loop [key]")
+			return
+		}
+	}
+}
+
+// drained reports a body from outside of op that an attempt reads, so that the next one finds nothing in it.
+func (c *checker) drained(op ast.Node, call *ast.CallExpr) {
+	var body ast.Expr
+	switch name := c.name(call.Fun); {
+	case newRequest.MatchString(name):
+		body = call.Args[len(call.Args)-1]
+		v, ok := c.object(body).(*types.Var)
+		if !ok || v.IsField() || within(v.Pos(), op) || !reader.MatchString(v.Type().String()) {
+			return
+		}
+	case name == "(*net/http.Client).Do":
+		body = c.sent(op, call.Args[0])
+	}
+	if body != nil && !c.mentions(op, rewinds) {
+		c.Reportf(call.Pos(), "the first attempt reads %s to its end, and the next one sends nothing: make it in each attempt [body]", types.ExprString(body))
+	}
+}
+
+// sent returns the body of the request req, if that is made outside of op and has one, or nil.
+func (c *checker) sent(op ast.Node, req ast.Expr) ast.Expr {
+	if call, ok := ast.Unparen(req).(*ast.CallExpr); ok && c.name(call.Fun) == "(*net/http.Request).WithContext" {
+		req = call.Fun.(*ast.SelectorExpr).X
+	}
+	v, ok := c.object(req).(*types.Var)
+	if !ok || v.IsField() || within(v.Pos(), op) {
+		return nil
+	}
+	made, ok := c.value(v).(*ast.CallExpr)
+	if !ok || !newRequest.MatchString(c.name(made.Fun)) {
+		return nil
+	}
+	body := made.Args[len(made.Args)-1]
+	if c.TypesInfo.Types[body].IsNil() || c.name(body) == "net/http.NoBody" || types.ExprString(body) == "http.NoBody" {
+		return nil
+	}
+	return body
+}
+
+// unread reports a response whose status op does not look at.
+func (c *checker) unread(op ast.Node, assign *ast.AssignStmt) {
+	call, ok := assign.Rhs[0].(*ast.CallExpr)
+	if !ok || !sendings.MatchString(c.name(call.Fun)) || len(assign.Lhs) != 2 {
+		return
+	}
+	resp, ok := c.object(assign.Lhs[0]).(*types.Var)
+	if !ok || !within(resp.Pos(), op) {
+		return
+	}
+
+	for _, use := range c.uses[resp] {
+		field, ok := use.Parent().Node().(*ast.SelectorExpr)
+		if !ok && assigned(use) == nil || ok && !slices.Contains([]string{"Body", "Header"}, field.Sel.Name) {
+			return
+		}
+	}
+	c.Reportf(call.Pos(), "nothing looks at the status, so a 503 is a success: return an error for it [status]")
+}
+
+// appended reports a slice from outside of op to which an attempt appends before it fails.
+func (c *checker) appended(op ast.Node, assign *ast.AssignStmt) {
+	call, ok := assign.Rhs[0].(*ast.CallExpr)
+	v, isVar := c.object(assign.Lhs[0]).(*types.Var)
+	if !ok || !isVar || c.name(call.Fun) != "append" || c.object(call.Args[0]) != v {
+		return
+	}
+	errors := v.Type().String() == "[]error"
+	if v.Kind() != types.LocalVar || within(v.Pos(), op) || errors || c.cleared(op, v, assign) {
+		return
+	}
+	if c.failsAfter(op, assign) {
+		c.Reportf(assign.Pos(), "what an attempt appends to %s stays when it fails, and the next one appends it again: begin with a new slice in each [leftover]", v.Name())
+	}
+}
+
+// cleared reports whether op also sets v by another statement than assign.
+func (c *checker) cleared(op ast.Node, v *types.Var, assign *ast.AssignStmt) bool {
+	return slices.ContainsFunc(c.uses[v], func(use inspector.Cursor) bool {
+		pos := use.Node().Pos()
+		return within(pos, op) && !within(pos, assign) && (assigned(use) != nil || use.ParentEdgeKind() == edge.UnaryExpr_X)
+	})
+}
+
+// failsAfter reports whether op may return an error after stmt.
+func (c *checker) failsAfter(op ast.Node, stmt ast.Stmt) bool {
+	fails := false
+	ast.Inspect(op, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return n == op
+		case *ast.RangeStmt:
+			return op != n // it may leave the loop over Attempts for good
+		case *ast.ReturnStmt:
+			last := len(n.Results) - 1
+			fails = fails || last >= 0 && n.End() > stmt.End() && !c.TypesInfo.Types[n.Results[last]].IsNil()
+		}
+		return true
+	})
+	return fails
+}
