@@ -26,7 +26,7 @@ var (
 	reader = regexp.MustCompile(`^\*?(io\.Reader|io\.ReadCloser|bytes\.(Buffer|Reader)|strings\.Reader|os\.File)$`)
 
 	// These rewind a reader, or make another one.
-	rewinds = regexp.MustCompile(`\.(Seek|Reset|GetBody|Rewind|Body)$`)
+	rewinds = regexp.MustCompile(`\.(Seek|Reset|GetBody|Rewind|Bytes|String)$`)
 )
 
 // repeats returns the function that the call at cur calls again and again, or the loop over Attempts at cur, or nil.
@@ -102,9 +102,23 @@ func (c *checker) drained(op ast.Node, call *ast.CallExpr) {
 	case name == "(*net/http.Client).Do":
 		body = c.sent(op, call.Args[0])
 	}
-	if body != nil && !c.mentions(op, rewinds) {
+	if body != nil && !c.mentions(op, rewinds) && !setsBody(op) {
 		c.Reportf(call.Pos(), "the first attempt reads %s to its end, and the next one sends nothing: make it in each attempt [body]", types.ExprString(body))
 	}
+}
+
+// setsBody reports whether op sets the body of a request.
+func setsBody(op ast.Node) bool {
+	for n := range ast.Preorder(op) {
+		assign, ok := n.(*ast.AssignStmt)
+		if !ok {
+			continue
+		}
+		if field, ok := assign.Lhs[0].(*ast.SelectorExpr); ok && field.Sel.Name == "Body" {
+			return true
+		}
+	}
+	return false
 }
 
 // sent returns the body of the request req, if that is made outside of op and has one, or nil.

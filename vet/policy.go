@@ -15,6 +15,7 @@ type policy struct {
 	*checker
 	origin   ast.Expr              // the call or literal that makes it
 	path     []*types.Var          // the variables and fields it comes through
+	helpers  []*ast.FuncDecl       // the functions that return it
 	set      map[string][]ast.Expr // what fields, options and decorators are set to
 	stateful bool                  // it holds the state of a loop
 	context  bool                  // by WithContext
@@ -86,8 +87,7 @@ func (p *policy) called(call *ast.CallExpr) {
 	}
 
 	name, version := p.callee(call)
-	if made := p.helper(call); made != nil {
-		p.trace(made)
+	if p.helped(call) {
 		return
 	}
 	if !strings.HasPrefix(name, "With") || len(call.Args) == 0 {
@@ -105,16 +105,17 @@ func (p *policy) called(call *ast.CallExpr) {
 	p.trace(call.Args[0])
 }
 
-// helper returns what a function of the package without parameters returns, if call is one of it, or nil.
-func (p *policy) helper(call *ast.CallExpr) ast.Expr {
+// helped follows call, if it is one of a function of the package, to what that returns, and reports whether it is.
+func (p *policy) helped(call *ast.CallExpr) bool {
 	decl, ok := p.function(call.Fun).(*ast.FuncDecl)
-	if !ok || decl.Recv != nil || len(call.Args) > 0 {
-		return nil
+	if !ok || decl.Type.Results.NumFields() != 1 || slices.Contains(p.helpers, decl) {
+		return false
 	}
-	if made := returned(decl); len(made) == 1 {
-		return made[0]
+	p.helpers = append(p.helpers, decl)
+	for _, made := range returned(decl) {
+		p.trace(made)
 	}
-	return nil
+	return true
 }
 
 // made notes the call or literal that makes the policy, and its options or fields. Any other argument may set what is
@@ -125,7 +126,7 @@ func (p *policy) made(e ast.Expr, set []ast.Expr) {
 	if _, literal := e.(*ast.CompositeLit); literal {
 		made = made || isSettings(p.TypesInfo.TypeOf(e))
 	}
-	if p.origin != nil || !made || name == "backoff.BackOff" || name == "backoff.StopBackOff" {
+	if p.origin != nil && p.origin != e || !made || name == "backoff.BackOff" || name == "backoff.StopBackOff" {
 		p.unknown = true
 	}
 	if holdsState(name) {
@@ -184,7 +185,8 @@ func (p *policy) used(use inspector.Cursor) {
 			p.reset = true
 		}
 		r, _ := p.retrier(parent)
-		if version == 0 && r == nil && use.ParentEdgeKind() == edge.CallExpr_Args {
+		_, builtin := p.object(parent.Fun).(*types.Builtin)
+		if version == 0 && r == nil && !builtin && use.ParentEdgeKind() == edge.CallExpr_Args {
 			p.handed = true
 		}
 	}

@@ -37,7 +37,9 @@ func (c *checker) wait(cur inspector.Cursor, p *policy) {
 	if looped {
 		region = loop
 	}
-	if !looped && loopOf(cur) != nil || within(p.origin.Pos(), region) || c.leaves(cur, loop) {
+	outside := func(v *types.Var) bool { return !within(v.Pos(), region) }
+	fresh := within(p.origin.Pos(), region) && !slices.ContainsFunc(p.path, outside)
+	if !looped && loopOf(cur) != nil || fresh || c.leaves(cur, loop) {
 		return
 	}
 	if taker := c.taker(cur, 0); taker != "" && taker != looks {
