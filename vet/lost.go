@@ -88,7 +88,7 @@ func (c *checker) last(cur inspector.Cursor, v *types.Var) ast.Expr {
 	var last ast.Expr
 	for _, use := range c.uses[v] {
 		value := assigned(use)
-		if value != nil && use.Node().Pos() < cur.Node().Pos() && around(use) == around(cur) {
+		if value != nil && value.End() < cur.Node().Pos() && around(use) == around(cur) {
 			last = value
 		}
 	}

@@ -141,7 +141,7 @@ func (c *checker) sent(op ast.Node, req ast.Expr) ast.Expr {
 	return body
 }
 
-// unread reports a response whose status op does not look at.
+// unread reports a response whose body op reads without a look at the status.
 func (c *checker) unread(op ast.Node, assign *ast.AssignStmt) {
 	call, ok := assign.Rhs[0].(*ast.CallExpr)
 	if !ok || !sendings.MatchString(c.name(call.Fun)) || len(assign.Lhs) != 2 {
@@ -152,13 +152,19 @@ func (c *checker) unread(op ast.Node, assign *ast.AssignStmt) {
 		return
 	}
 
+	read := false
 	for _, use := range c.uses[resp] {
 		field, ok := use.Parent().Node().(*ast.SelectorExpr)
-		if !ok && assigned(use) == nil || ok && !slices.Contains([]string{"Body", "Header"}, field.Sel.Name) {
+		switch {
+		case ok && field.Sel.Name == "Body":
+			read = read || use.Parent().ParentEdgeKind() == edge.CallExpr_Args
+		case ok && field.Sel.Name != "Header", !ok && assigned(use) == nil:
 			return
 		}
 	}
-	c.Reportf(call.Pos(), "nothing looks at the status, so a 503 is a success: return an error for it [status]")
+	if read {
+		c.Reportf(call.Pos(), "nothing looks at the status, so a 503 is a success: return an error for it [status]")
+	}
 }
 
 // appended reports a slice from outside of op to which an attempt appends before it fails.
@@ -168,8 +174,8 @@ func (c *checker) appended(op ast.Node, assign *ast.AssignStmt) {
 	if !ok || !isVar || c.name(call.Fun) != "append" || c.object(call.Args[0]) != v {
 		return
 	}
-	errors := v.Type().String() == "[]error"
-	if v.Kind() != types.LocalVar || within(v.Pos(), op) || errors || c.cleared(op, v, assign) {
+	ofErrors := v.Type().String() == "[]error"
+	if v.IsField() || v.Kind() == types.PackageVar || within(v.Pos(), op) || ofErrors || c.cleared(op, v, assign) {
 		return
 	}
 	if c.failsAfter(op, assign) {

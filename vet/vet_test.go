@@ -47,7 +47,7 @@ func TestAnalyzer(t *testing.T) {
 	}
 	packages := []string{
 		"shared", "command", "wait", "ctx", "interval", "stop", "lost", "ticker", "versions",
-		"slots", "nested", "limit", "attempt",
+		"slots", "nested", "limit", "attempt", "retrier", "again", "attempts", "classify", "operation",
 	}
 	if slices.Contains(build.Default.ReleaseTags, "go1.27") {
 		packages = append(packages, "methods")

@@ -1,11 +1,18 @@
 package lost
 
-import "github.com/cenkalti/backoff/v4"
+import (
+	"fmt"
+
+	"github.com/cenkalti/backoff/v4"
+)
 
 func mark(err error) error {
 	policy := backoff.NewExponentialBackOff()
 	policy.Reset()
 	backoff.Retry(func() error { return nil }, policy)
-	err = backoff.Permanent(err)
-	return backoff.Permanent(err)
+	if err = checked(err); err != nil {
+		return fmt.Errorf("after the loop, or outside of one: %v", err)
+	}
+	err = backoff.Permanent(fmt.Errorf("100%% of %v", err))
+	return fmt.Errorf("found: %w", err)
 }
