@@ -75,3 +75,30 @@ func (c *checker) takesTime(call ast.Node, op ast.Expr, loop *ast.ForStmt) bool 
 	})
 	return takes
 }
+
+// jumps reports whether body ends with a return or with a jump to a label, and does not go on with the loop before.
+func jumps(body []ast.Stmt) bool {
+	goesOn := false
+	for _, stmt := range body {
+		ast.Inspect(stmt, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ForStmt, *ast.RangeStmt:
+				return false
+			case *ast.BranchStmt:
+				goesOn = goesOn || n.Tok == token.CONTINUE
+			}
+			return true
+		})
+	}
+	if goesOn || len(body) == 0 {
+		return false
+	}
+
+	switch last := body[len(body)-1].(type) {
+	case *ast.ReturnStmt:
+		return true
+	case *ast.BranchStmt:
+		return last.Label != nil
+	}
+	return false
+}

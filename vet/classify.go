@@ -43,26 +43,26 @@ func (c *checker) classified(cur inspector.Cursor, ctx ast.Expr) {
 		if use.Node().Pos() < end || around(use) != around(cur) {
 			continue
 		}
-		if assigned(use) != nil {
+		call, ok := use.Parent().Node().(*ast.CallExpr)
+		if assigned(use) != nil || ok && c.asksItself(call) {
 			return
 		}
-		if call, ok := use.Parent().Node().(*ast.CallExpr); ok && use.ParentEdgeKind() == edge.CallExpr_Args && c.classifier(call) {
+		if ok && use.ParentEdgeKind() == edge.CallExpr_Args && c.classifier(call) {
 			c.Reportf(call.Pos(), "if %s has ended, %s also matches the last attempt's error: ask for the context's end first [classify]", types.ExprString(ctx), v.Name())
 			return
 		}
 	}
 }
 
+// asksItself reports whether the function that call calls asks whether a context has ended.
+func (c *checker) asksItself(call *ast.CallExpr) bool {
+	decl := c.function(call.Fun)
+	return ended.MatchString(c.name(call.Fun)) || decl != nil && c.mentions(decl, asksContext)
+}
+
 // classifier reports whether call asks of which kind an error is.
 func (c *checker) classifier(call *ast.CallExpr) bool {
 	name := c.name(call.Fun)
-	if name == "errors.As" || name == "errors.AsType" {
-		return true
-	}
 	signature := types.TypeString(c.TypesInfo.TypeOf(call.Fun), nil)
-	if !predicate.MatchString(signature) || ended.MatchString(name) {
-		return false
-	}
-	decl := c.function(call.Fun)
-	return decl == nil || !c.mentions(decl, asksContext)
+	return name == "errors.As" || name == "errors.AsType" || predicate.MatchString(signature)
 }

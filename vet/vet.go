@@ -41,7 +41,7 @@ func run(pass *analysis.Pass) (any, error) {
 	for _, op := range c.repeated {
 		c.eachAttempt(op)
 	}
-	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.Ident)(nil), (*ast.CompositeLit)(nil), (*ast.UnaryExpr)(nil)) {
+	for cur := range root.Preorder((*ast.CallExpr)(nil), (*ast.Ident)(nil), (*ast.CompositeLit)(nil)) {
 		if c.inTest(cur.Node()) {
 			continue
 		}
@@ -54,8 +54,6 @@ func run(pass *analysis.Pass) (any, error) {
 			c.declares(cur, node)
 		case *ast.CompositeLit:
 			c.forOneCall(cur, typeName(c.TypesInfo.TypeOf(node)), node)
-		case *ast.UnaryExpr:
-			c.ticker(cur, node)
 		}
 	}
 	return nil, nil

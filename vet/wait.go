@@ -14,7 +14,7 @@ import (
 
 var (
 	// A function with one of these names writes a Duration down, and does not wait for it.
-	records = regexp.MustCompile(`^(Dur|Duration|Record|Observe|Timing|Histogram|Set\w*Duration)`)
+	records = regexp.MustCompile(`(?i)^(dur|record|observe|timing|histogram)`)
 
 	// What one of these methods of a Duration returns is not waited for.
 	units = regexp.MustCompile(`^(String|Round|Truncate|(Milli|Micro|Nano)?[sS]econds|Minutes|Hours)$`)

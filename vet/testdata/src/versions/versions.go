@@ -1,4 +1,4 @@
-// Package versions shares a policy of every version.
+// Package versions has what is a mistake in some versions.
 package versions
 
 import (
@@ -10,47 +10,46 @@ import (
 	v3 "github.com/cenkalti/backoff/v3"
 	v4 "github.com/cenkalti/backoff/v4"
 	v5 "github.com/cenkalti/backoff/v5"
-	v6 "github.com/cenkalti/backoff/v6"
 	v7 "github.com/cenkalti/backoff/v7"
 )
 
 var (
-	policy1   = v1.NewExponentialBackOff()
-	policy3   = v3.NewExponentialBackOff()
-	policy4   = v4.NewExponentialBackOff()
-	policy5   = v5.NewExponentialBackOff()
-	policy6   = v6.NewExponentialBackOff()
-	policy7   = v7.NewExponentialBackOff()
-	policyOwn = own.NewExponentialBackOff()
+	policy1 = v1.NewExponentialBackOff()
+	policy3 = v3.NewExponentialBackOff()
+	policy7 = v7.NewExponentialBackOff()
 )
 
-func load(ctx context.Context, id string) {
+func wrong(ctx context.Context, id string) {
 	_ = v1.Retry(op, v1.WithContext(policy1, ctx))      // want `share policy1, which`
 	_ = v3.Retry(op, v3.WithContext(policy3, ctx))      // want `share policy3, which`
-	_ = v4.Retry(op, v4.WithContext(policy4, ctx))      // want `share policy4, which`
-	_, _ = v5.Retry(ctx, data, v5.WithBackOff(policy5)) // want `share policy5, which`
-	_, _ = v6.Retry(ctx, data, v6.WithBackOff(policy6)) // want `share policy6, which`
 	_, _ = v7.Retry(ctx, data, v7.WithBackOff(policy7)) // want `share policy7, which`
-	_ = own.Retry(op, own.WithContext(policyOwn, ctx))  // want `share policyOwn, which`
+
+	b := v4.NewExponentialBackOff()
+	b.InitialInterval = time.Second // want `InitialInterval has no effect before the next Reset, and there is none \[interval\]`
+	_ = b.NextBackOff()
+	_ = v4.Retry(op, v4.WithContext(&v4.ExponentialBackOff{MaxElapsedTime: time.Minute}, ctx)) // want `this loop does not end after MaxElapsedTime, but goes on without waits: set Stop to backoff.Stop \[stop\]`
 }
 
-// From v5 on a policy does not stop, NewExponentialBackOff needs no Reset, and Retry has a context of its own.
-func later(ctx context.Context) {
-	b := v5.NewExponentialBackOff()
-	b.InitialInterval = time.Second
+func right(ctx context.Context) {
+	reset := v4.NewExponentialBackOff()
+	reset.InitialInterval = time.Second
+	reset.Reset()
+	_ = reset.NextBackOff()
+	_ = v4.Retry(op, v4.WithContext(&v4.ExponentialBackOff{MaxElapsedTime: time.Minute, Stop: v4.Stop}, ctx))
+
+	// This library needs neither.
+	ours := own.NewExponentialBackOff()
+	ours.InitialInterval = time.Second
+	_ = ours.NextBackOff()
+	_ = own.Retry(op, own.WithContext(&own.ExponentialBackOff{MaxElapsedTime: time.Minute}, ctx))
+
+	// From v5 on no policy stops, and Retry has a context of its own.
 	_, _ = v5.Retry(ctx, data, v5.WithBackOff(v5.NewExponentialBackOff()))
+	endless := v5.NewExponentialBackOff()
 	for {
-		time.Sleep(b.NextBackOff())
+		time.Sleep(endless.NextBackOff())
 	}
 }
 
-// In this library InitialInterval counts from the first wait, and RetryAfter is no loop.
-func first(err error) (time.Duration, error) {
-	b := own.NewExponentialBackOff()
-	b.InitialInterval = time.Second
-	return b.NextBackOff(), own.RetryAfter(err, time.Second)
-}
-
-func op() error { return nil }
-
+func op() error          { return nil }
 func data() (int, error) { return 0, nil }

@@ -1,7 +1,6 @@
 package attempts
 
 import (
-	"context"
 	"iter"
 
 	"example.com/backoff"
@@ -12,15 +11,15 @@ type client struct {
 	err      error
 }
 
-func newClient(b backoff.BackOff) *client {
+func kept(b backoff.BackOff) *client {
 	c := new(client)
 	c.attempts = backoff.Attempts(b, &c.err) // want `all loops over attempts share its policy and its error: call Attempts in the range statement \[attempts\]`
 	return c
 }
 
-func shadowed(ctx context.Context, b backoff.BackOff) (n int, err error) {
+func shadowed(b backoff.BackOff) (n int, err error) {
 	for range backoff.Attempts(b, &err) { // want `the body of this loop never sets err, and Attempts panics after it: assign to err, and declare no other \[attempts\]`
-		n, err := fetch(ctx)
+		n, err := fetch()
 		if err == nil {
 			return n, nil
 		}
@@ -28,4 +27,23 @@ func shadowed(ctx context.Context, b backoff.BackOff) (n int, err error) {
 	return n, err
 }
 
-func fetch(ctx context.Context) (int, error) { return 0, nil }
+func right(b backoff.BackOff) (n int, err error) {
+	for range backoff.Attempts(b, &err) {
+		n, err = fetch()
+	}
+	try := func() { n, err = fetch() }
+	for range backoff.Attempts(b, &err) {
+		try()
+	}
+	return n, err
+}
+
+func byPointer(b backoff.BackOff) (err error) {
+	for range backoff.Attempts(b, &err) {
+		into(&err)
+	}
+	return err
+}
+
+func into(err *error)     { _, *err = fetch() }
+func fetch() (int, error) { return 0, nil }

@@ -7,15 +7,25 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-func find(policy backoff.BackOff, err error) error {
+func wrong(policy backoff.BackOff, err error) error {
 	backoff.WithMaxRetries(policy, 3) // want `WithMaxRetries does nothing but return a value, which is lost here \[lost\]`
 	return backoff.Retry(func() error {
-		backoff.Permanent(err) // want `Permanent does nothing but return a value`
 		if err := checked(err); err != nil {
 			return fmt.Errorf("%d: %v", 1, err) // want `what Permanent returns is only text under %v: use %w \[lost\]`
 		}
 		return fmt.Errorf("%s", own.RetryAfter(err, 1)) // want `what RetryAfter returns is only text under %s`
 	}, policy)
+}
+
+func right(err error) error {
+	policy := backoff.NewExponentialBackOff()
+	policy.Reset()
+	backoff.Retry(func() error { return nil }, policy)
+	if err = checked(err); err != nil {
+		return fmt.Errorf("outside of a loop: %v", err)
+	}
+	err = backoff.Permanent(fmt.Errorf("100%% of %v", err))
+	return fmt.Errorf("found: %w", err)
 }
 
 func checked(err error) error { return backoff.Permanent(err) }

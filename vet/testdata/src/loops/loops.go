@@ -1,0 +1,52 @@
+package loops
+
+import (
+	"context"
+	"time"
+
+	own "example.com/backoff"
+	"github.com/cenkalti/backoff/v4"
+)
+
+func wrong(ctx context.Context) error {
+	return backoff.Retry(func() error { return call(ctx) }, backoff.NewExponentialBackOff()) // want `this loop goes on when ctx is done: give its policy WithContext \[context\]`
+}
+
+func wrongStatement(ctx context.Context) (err error) {
+	for range own.Attempts(own.NewLinearBackOff(time.Second), &err) { // want `goes on when ctx is done`
+		if err = call(ctx); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func right(ctx context.Context, given backoff.BackOff) {
+	b := backoff.NewExponentialBackOff()
+	_ = backoff.Retry(func() error { return call(ctx) }, backoff.WithContext(b, ctx))
+	_ = backoff.Retry(func() error { return call(ctx) }, given)
+	_ = backoff.Retry(func() error { return backoff.Permanent(call(ctx)) }, b)
+	_ = backoff.Retry(final, b)
+	go func() { _ = backoff.Retry(func() error { return nil }, b) }()
+
+	valued := context.WithValue(context.Background(), "key", 1)
+	go func() { _ = backoff.Retry(func() error { return call(valued) }, b) }()
+}
+
+func detached(ctx context.Context) error {
+	free := context.WithoutCancel(ctx)
+	return backoff.Retry(func() error { return call(free) }, backoff.NewExponentialBackOff())
+}
+
+// It ends for another reason than success.
+func left(ctx context.Context) (err error) {
+	for range own.Attempts(own.NewExponentialBackOff(), &err) {
+		if err = call(ctx); err == own.Permanent(nil) {
+			break
+		}
+	}
+	return err
+}
+
+func call(ctx context.Context) error { return nil }
+func final() error                   { return backoff.Permanent(nil) }

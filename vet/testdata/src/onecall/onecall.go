@@ -1,0 +1,63 @@
+package onecall
+
+import (
+	"context"
+	"net/http"
+
+	"example.com/backoff"
+	"example.com/backoff/grpcretry"
+	"example.com/backoff/httpretry"
+	"google.golang.org/grpc"
+)
+
+var (
+	users  = backoff.Retrier{Slots: backoff.NewSlots(20)}
+	shared = backoff.NewSlots(20)
+)
+
+func wrong(ctx context.Context) error {
+	var budget backoff.Budget // want `this Budget is made for one call, and protects nothing: share one between all calls \[budget\]`
+	r := backoff.Retrier{
+		Slots:  new(backoff.Slots), // want `this Slots is made for one call, and protects nothing: share one between all calls \[slots\]`
+		Budget: &budget,
+	}
+	return r.Do(ctx, get)
+}
+
+func wrongCopy(ctx context.Context) error {
+	own := users
+	own.Slots = backoff.NewSlots(2) // want `this Slots is made for one call`
+	return own.Do(ctx, get)
+}
+
+func wrongClients(ctx context.Context, req *http.Request, target string) {
+	client := &http.Client{Transport: &httpretry.Transport{}} // want `this Transport is made for one call, and protects nothing: share one between all calls \[slots\]`
+	defer client.CloseIdleConnections()
+	_, _ = client.Do(req)
+
+	retry := grpcretry.UnaryClientInterceptor(grpcretry.Options{}) // want `this UnaryClientInterceptor is made for one call`
+	conn, _ := grpc.NewClient(target, grpc.WithUnaryInterceptor(retry))
+	_ = conn.Invoke(ctx, "/users/Get", nil, nil)
+}
+
+// These share what counts, make more than one call, or are kept.
+func right(ctx context.Context, ids []string, base http.RoundTripper) func() error {
+	r := backoff.Retrier{Slots: shared}
+	_ = r.Do(ctx, get)
+	_, _ = (&http.Client{Transport: &httpretry.Transport{Base: base}}).Get("/")
+	_, _ = (&http.Client{Transport: &httpretry.Transport{Slots: shared}}).Get("/")
+
+	batch := backoff.Retrier{Slots: backoff.NewSlots(20)}
+	for range ids {
+		_ = batch.Do(ctx, get)
+	}
+	later := backoff.Retrier{Slots: backoff.NewSlots(20)}
+	return func() error { return later.Do(ctx, get) }
+}
+
+func init() {
+	r := backoff.Retrier{Slots: backoff.NewSlots(20)}
+	_ = r.Do(context.Background(), get)
+}
+
+func get(ctx context.Context) error { return nil }

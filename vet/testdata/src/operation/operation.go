@@ -1,0 +1,83 @@
+// Package operation does in each attempt what must be done once, or not again.
+package operation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+
+	own "example.com/backoff"
+	"github.com/cenkalti/backoff/v4"
+)
+
+var calls own.Retrier
+
+func wrongKey(ctx context.Context) error {
+	return calls.Do(ctx, func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, "POST", "/orders", nil)
+		req.Header.Set("Idempotency-Key", strconv.Itoa(rand.Int())) // want `each attempt has a key of its own, so the server takes it for another request: make the key before the loop \[key\]`
+		return err
+	})
+}
+
+func wrongBody(b backoff.BackOff, payload []byte) error {
+	body := bytes.NewReader(payload)
+	req, _ := http.NewRequest("POST", "/orders", body)
+	return backoff.Retry(func() error {
+		_, err := http.DefaultClient.Do(req)              // want `the first attempt reads body to its end, and the next one sends nothing: make it in each attempt \[body\]`
+		_, err = http.NewRequest("POST", "/orders", body) // want `the first attempt reads body to its end`
+		return err
+	}, b)
+}
+
+func wrongStatus(b own.BackOff) (v any, err error) {
+	for range own.Attempts(b, &err) {
+		resp, failure := http.Get("/orders") // want `nothing looks at the status, so a 503 is a success: return an error for it \[status\]`
+		if err = failure; err == nil {
+			err = json.NewDecoder(resp.Body).Decode(&v)
+		}
+	}
+	return v, err
+}
+
+func wrongSlice(b backoff.BackOff, each func(func(string)) error) (names []string, err error) {
+	err = backoff.Retry(func() error {
+		return each(func(name string) {
+			names = append(names, name) // want `what an attempt appends to names stays when it fails, and the next one appends it again: begin with a new slice in each \[leftover\]`
+		})
+	}, b)
+	return names, err
+}
+
+func right(ctx context.Context, key string, payload []byte) (names []string, errs []error) {
+	get, _ := http.NewRequest("GET", "/orders", nil)
+	body := bytes.NewReader(payload)
+	_ = calls.Do(ctx, func(ctx context.Context) error {
+		body.Seek(0, 0)
+		req, err := http.NewRequestWithContext(ctx, "POST", "/orders", body)
+		req.Header.Set("Idempotency-Key", key)
+		if err != nil {
+			return err
+		}
+		if resp, err := http.DefaultClient.Do(get); err == nil {
+			resp.Body.Close() // any answer will do
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if errs = append(errs, err); err != nil {
+			return err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
+		}
+		if err := json.NewDecoder(resp.Body).Decode(new(any)); err != nil {
+			return err
+		}
+		names = append(names, key)
+		return nil
+	})
+	return names, errs
+}

@@ -1,0 +1,35 @@
+package settings
+
+import (
+	"time"
+
+	"example.com/backoff"
+	"example.com/backoff/httpretry"
+)
+
+var shared = backoff.NewExponentialBackOff()
+
+var (
+	wrong      = backoff.Retrier{Policy: limited}                                  // want `MaxAttempts is zero, which means 4, whatever the limit of this policy is: set it, to -1 if that limit is to count \[limit\]`
+	wrongCount = httpretry.Transport{Policy: counted}                              // want `MaxAttempts is zero, which means 4`
+	wrongState = backoff.Retrier{Policy: func() backoff.BackOff { return shared }} // want `share shared, which holds the state of one: build a policy for each \[shared\]`
+)
+
+var (
+	right = backoff.Retrier{Policy: limited, MaxAttempts: -1}
+	three = backoff.Retrier{Policy: func() backoff.BackOff { return backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3) }}
+)
+
+type server struct{ users backoff.Retrier }
+
+func newServer(attempts int) *server {
+	s := &server{users: backoff.Retrier{Policy: limited}}
+	s.users.MaxAttempts = attempts
+	return s
+}
+
+func limited() backoff.BackOff {
+	return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(time.Minute))
+}
+
+func counted() backoff.BackOff { return backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 10) }
