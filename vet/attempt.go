@@ -15,7 +15,7 @@ var derives = regexp.MustCompile(`^context\.With(Cancel|Timeout|Deadline|Value)`
 // AttemptTimeout has no effect.
 func (c *checker) attempt(cur inspector.Cursor, r, op ast.Expr) {
 	lit, ok := c.function(op).(*ast.FuncLit)
-	if !ok || c.mentions(outermost(cur).Node(), cuts) || !c.limits(r) {
+	if !ok || c.mentions(outermost(cur).Node(), cuts) || !c.timed(r) {
 		return
 	}
 

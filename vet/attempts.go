@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"slices"
 
 	"golang.org/x/tools/go/ast/edge"
 	"golang.org/x/tools/go/ast/inspector"
@@ -56,27 +55,4 @@ func (c *checker) setsIn(use inspector.Cursor, loop *ast.RangeStmt, address *ast
 		return n.Op == token.AND && n != address && name != "Attempts"
 	}
 	return false
-}
-
-// transaction reports a use of db, the database of a transaction, in f, the function that must use the transaction alone.
-func (c *checker) transaction(db, f ast.Expr) {
-	fn, ok := c.function(f).(*ast.FuncLit)
-	if !ok {
-		return
-	}
-	shown := types.ExprString(db)
-	same := func(e ast.Expr) bool { return c.object(e) == c.object(db) && types.ExprString(e) == shown }
-	for n := range ast.Preorder(fn.Body) {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			continue
-		}
-		used := slices.IndexFunc(call.Args, same) >= 0
-		if method, ok := call.Fun.(*ast.SelectorExpr); ok {
-			used = used || same(method.X)
-		}
-		if used {
-			c.Reportf(call.Pos(), "what %s does is no part of the transaction, and can wait for it forever: use tx [tx]", shown)
-		}
-	}
 }

@@ -85,8 +85,8 @@ func sameReceiver(call *ast.CallExpr, r ast.Expr) bool {
 	return calls && ok && types.ExprString(method.X) == types.ExprString(field.X)
 }
 
-// limits reports whether the Retrier r is seen to limit its attempts.
-func (c *checker) limits(r ast.Expr) bool {
+// timed reports whether the Retrier r is seen to limit its attempts.
+func (c *checker) timed(r ast.Expr) bool {
 	p := c.policy(r)
 	unlimited := func(e ast.Expr) bool {
 		value := c.TypesInfo.Types[e].Value
@@ -111,7 +111,7 @@ func (c *checker) deferred(cur inspector.Cursor, ctx ast.Expr) {
 // final reports a mark Permanent in op, an operation of the Retrier r, for an attempt that took too long.
 func (c *checker) final(r, op ast.Expr) {
 	lit, ok := c.function(op).(*ast.FuncLit)
-	if !ok || !c.limits(r) {
+	if !ok || !c.timed(r) {
 		return
 	}
 	param := c.parameter(lit)
@@ -146,7 +146,7 @@ func (c *checker) asks(e ast.Expr, ctx types.Object) bool {
 func (c *checker) leaving(call *ast.CallExpr, r, op ast.Expr) {
 	fn := c.function(op)
 	results, ok := c.TypesInfo.TypeOf(call).(*types.Tuple)
-	if fn == nil || !ok || !streams.MatchString(results.At(0).Type().String()) || c.mentions(fn, buffers) || !c.limits(r) {
+	if fn == nil || !ok || !streams.MatchString(results.At(0).Type().String()) || c.mentions(fn, buffers) || !c.timed(r) {
 		return
 	}
 	c.Reportf(call.Pos(), "the attempt's context ends when the operation returns, and what it returns cannot be read any more: read it inside [leaving]")
@@ -169,4 +169,27 @@ func (c *checker) multiplied(op ast.Expr) {
 			}
 		}
 	})
+}
+
+// transaction reports a use of db, the database of a transaction, in f, the function that must use the transaction alone.
+func (c *checker) transaction(db, f ast.Expr) {
+	fn, ok := c.function(f).(*ast.FuncLit)
+	if !ok {
+		return
+	}
+	shown := types.ExprString(db)
+	same := func(e ast.Expr) bool { return c.object(e) == c.object(db) && types.ExprString(e) == shown }
+	for n := range ast.Preorder(fn.Body) {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			continue
+		}
+		used := slices.IndexFunc(call.Args, same) >= 0
+		if method, ok := call.Fun.(*ast.SelectorExpr); ok {
+			used = used || same(method.X)
+		}
+		if used {
+			c.Reportf(call.Pos(), "what %s does is no part of the transaction, and can wait for it forever: use tx [tx]", shown)
+		}
+	}
 }

@@ -111,7 +111,7 @@ func (c *checker) byRetrier(cur inspector.Cursor, call *ast.CallExpr, r, op ast.
 	c.final(r, op)
 	c.leaving(call, r, op)
 	c.deferred(cur, ctx)
-	c.again(cur, op)
+	c.again(cur)
 	c.classified(cur, ctx)
 	if c.name(call.Fun) == "example.com/backoff/sqlretry.Do" {
 		c.transaction(call.Args[1], op)
