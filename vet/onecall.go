@@ -12,14 +12,12 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-const interceptor = "example.com/backoff/grpcretry.UnaryClientInterceptor"
-
 var (
-	// What all calls to a service share: a Transport and an interceptor have Slots of their own.
-	shareable = []string{"backoff.Slots", "backoff.Budget", "example.com/backoff/httpretry.Transport", interceptor}
+	// What all calls to a service share: a Transport has Slots of its own.
+	shareable = []string{"backoff.Slots", "backoff.Budget", "example.com/backoff/httpretry.Transport"}
 
 	// What one of constructors returns has what it is given.
-	constructors = regexp.MustCompile(`^[^(]*\.((New|With|Dial|Chain)\w*|UnaryClientInterceptor)$`)
+	constructors = regexp.MustCompile(`^[^(]*\.New\w*$`)
 
 	// A function that ends with one of closings makes no call.
 	closings = []string{"Close", "CloseIdleConnections"}
@@ -32,8 +30,6 @@ func (c *checker) makes(cur inspector.Cursor, call *ast.CallExpr) {
 		c.forOneCall(cur, typeName(c.TypesInfo.TypeOf(call)), call)
 	case name == "example.com/backoff.NewSlots":
 		c.forOneCall(cur, "backoff.Slots", call)
-	case name == interceptor:
-		c.forOneCall(cur, interceptor, call.Args[0])
 	}
 }
 
@@ -128,8 +124,7 @@ func (c *checker) spent(cur inspector.Cursor) bool {
 // sends reports whether call is one by a Retrier or a client.
 func (c *checker) sends(call *ast.CallExpr) bool {
 	r, _ := c.retrier(call)
-	rpc := strings.Contains(types.TypeString(c.TypesInfo.TypeOf(call.Fun), nil), "...google.golang.org/grpc.CallOption")
-	return r != nil || rpc || sendings.MatchString(c.name(call.Fun))
+	return r != nil || sendings.MatchString(c.name(call.Fun))
 }
 
 // variable returns the variable that e is, or whose field e is, or nil.

@@ -5,7 +5,6 @@ import (
 	"go/constant"
 	"go/types"
 	"regexp"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ast/edge"
@@ -59,7 +58,6 @@ func (c *checker) eachAttempt(op ast.Node) {
 			c.drained(op, n)
 		case *ast.AssignStmt:
 			c.unread(op, n)
-			c.appended(op, n)
 		}
 	}
 }
@@ -165,46 +163,4 @@ func (c *checker) unread(op ast.Node, assign *ast.AssignStmt) {
 	if read {
 		c.Reportf(call.Pos(), "nothing looks at the status, so a 503 is a success: return an error for it [status]")
 	}
-}
-
-// appended reports a slice from outside of op to which an attempt appends before it fails.
-func (c *checker) appended(op ast.Node, assign *ast.AssignStmt) {
-	call, ok := assign.Rhs[0].(*ast.CallExpr)
-	v, isVar := c.object(assign.Lhs[0]).(*types.Var)
-	if !ok || !isVar || c.name(call.Fun) != "append" || c.object(call.Args[0]) != v {
-		return
-	}
-	ofErrors := v.Type().String() == "[]error"
-	if v.IsField() || v.Kind() == types.PackageVar || within(v.Pos(), op) || ofErrors || c.cleared(op, v, assign) {
-		return
-	}
-	if c.failsAfter(op, assign) {
-		c.Reportf(assign.Pos(), "what an attempt appends to %s stays when it fails, and the next one appends it again: begin with a new slice in each [leftover]", v.Name())
-	}
-}
-
-// cleared reports whether op also sets v by another statement than assign.
-func (c *checker) cleared(op ast.Node, v *types.Var, assign *ast.AssignStmt) bool {
-	return slices.ContainsFunc(c.uses[v], func(use inspector.Cursor) bool {
-		pos := use.Node().Pos()
-		return within(pos, op) && !within(pos, assign) && (assigned(use) != nil || use.ParentEdgeKind() == edge.UnaryExpr_X)
-	})
-}
-
-// failsAfter reports whether op may return an error after stmt.
-func (c *checker) failsAfter(op ast.Node, stmt ast.Stmt) bool {
-	fails := false
-	ast.Inspect(op, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit:
-			return n == op
-		case *ast.RangeStmt:
-			return op != n // it may leave the loop over Attempts for good
-		case *ast.ReturnStmt:
-			last := len(n.Results) - 1
-			fails = fails || last >= 0 && n.End() > stmt.End() && !c.TypesInfo.Types[n.Results[last]].IsNil()
-		}
-		return true
-	})
-	return fails
 }

@@ -16,7 +16,6 @@ import (
 // can parse.
 var libraries = map[string]string{
 	"example.com/backoff":            "v4.go",
-	"example.com/backoff/grpcretry":  "grpcretry.go",
 	"example.com/backoff/httpretry":  "httpretry.go",
 	"example.com/backoff/sqlretry":   "sqlretry.go",
 	"github.com/cenkalti/backoff":    "v4.go",
@@ -25,7 +24,6 @@ var libraries = map[string]string{
 	"github.com/cenkalti/backoff/v5": "v7.go",
 	"github.com/cenkalti/backoff/v6": "v7.go",
 	"github.com/cenkalti/backoff/v7": "v7.go",
-	"google.golang.org/grpc":         "grpc.go",
 	"methods":                        "methods.txt",
 }
 

@@ -14,11 +14,6 @@ type BackOff interface {
 	Reset()
 }
 
-type StopBackOff struct{}
-
-func (b *StopBackOff) NextBackOff() time.Duration { return Stop }
-func (b *StopBackOff) Reset()                     {}
-
 type ConstantBackOff struct{ Interval time.Duration }
 
 func NewConstantBackOff(d time.Duration) *ConstantBackOff { return &ConstantBackOff{d} }
@@ -32,9 +27,7 @@ type ExponentialBackOff struct {
 
 type ExponentialBackOffOpts func(*ExponentialBackOff)
 
-func WithMaxInterval(d time.Duration) ExponentialBackOffOpts       { return nil }
-func WithMaxElapsedTime(d time.Duration) ExponentialBackOffOpts    { return nil }
-func WithRetryStopDuration(d time.Duration) ExponentialBackOffOpts { return nil }
+func WithMaxElapsedTime(d time.Duration) ExponentialBackOffOpts { return nil }
 
 func NewExponentialBackOff(opts ...ExponentialBackOffOpts) *ExponentialBackOff {
 	return &ExponentialBackOff{}
@@ -53,17 +46,10 @@ func (b *LinearBackOff) Reset()                     {}
 func WithContext(b BackOff, ctx context.Context) BackOff { return b }
 func WithMaxRetries(b BackOff, max uint64) BackOff       { return b }
 
-func Retry(o func() error, b BackOff) error                          { return o() }
-func RetryWithData[T any](o func() (T, error), b BackOff) (T, error) { return o() }
-func Attempts(b BackOff, err *error) iter.Seq[int]                   { return nil }
-func RetryAfter(err error, d time.Duration) error                    { return err }
-func Permanent(err error) error                                      { return err }
-
-type Ticker struct{ C <-chan time.Time }
-
-func NewTicker(b BackOff) *Ticker { return nil }
-
-func (t *Ticker) Stop() {}
+func Retry(o func() error, b BackOff) error        { return o() }
+func Attempts(b BackOff, err *error) iter.Seq[int] { return nil }
+func RetryAfter(err error, d time.Duration) error  { return err }
+func Permanent(err error) error                    { return err }
 
 type Budget struct{ Capacity int }
 

@@ -18,10 +18,6 @@ func NewExponentialBackOff() *ExponentialBackOff { return &ExponentialBackOff{} 
 func (b *ExponentialBackOff) NextBackOff() time.Duration { return 0 }
 func (b *ExponentialBackOff) Reset()                     {}
 
-type Ticker struct{ C <-chan time.Time }
-
-func NewTicker(b BackOff) *Ticker { return nil }
-
 type RetryOption func()
 
 func WithBackOff(b BackOff) RetryOption { return nil }

@@ -5,9 +5,7 @@ import (
 	"net/http"
 
 	"example.com/backoff"
-	"example.com/backoff/grpcretry"
 	"example.com/backoff/httpretry"
-	"google.golang.org/grpc"
 )
 
 var (
@@ -30,14 +28,10 @@ func wrongCopy(ctx context.Context) error {
 	return own.Do(ctx, get)
 }
 
-func wrongClients(ctx context.Context, req *http.Request, target string) {
+func wrongClient(req *http.Request) {
 	client := &http.Client{Transport: &httpretry.Transport{}} // want `this Transport is made for one call, and protects nothing: share one between all calls \[slots\]`
 	defer client.CloseIdleConnections()
 	_, _ = client.Do(req)
-
-	retry := grpcretry.UnaryClientInterceptor(grpcretry.Options{}) // want `this UnaryClientInterceptor is made for one call`
-	conn, _ := grpc.NewClient(target, grpc.WithUnaryInterceptor(retry))
-	_ = conn.Invoke(ctx, "/users/Get", nil, nil)
 }
 
 // These share what counts, make more than one call, or are kept.
