@@ -167,8 +167,9 @@ func (p *policy) variable(v *types.Var) {
 
 // used notes what the expression around a use of the policy's variable does with it.
 func (p *policy) used(use inspector.Cursor) {
-	if use.ParentEdgeKind() == edge.UnaryExpr_X {
-		use = use.Parent() // its address
+	if use.ParentEdgeKind() == edge.UnaryExpr_X { // its address
+		use = use.Parent()
+		p.handed = p.handed || use.ParentEdgeKind() != edge.CallExpr_Args
 	}
 	switch parent := use.Parent().Node().(type) {
 	case *ast.SelectorExpr:
