@@ -19,11 +19,13 @@ var (
 	predicate = regexp.MustCompile(`^func\((\w+ )?error\) (\(\w+ bool\)|bool)$`)
 )
 
-// classified reports a classifier that is asked about the error of the loop at cur, which ends with ctx, before anything
-// asks whether ctx has ended.
-func (c *checker) classified(cur inspector.Cursor, ctx ast.Expr) {
+// classified reports a classifier that is asked about the error of the loop at cur, which ends with ctx and calls op,
+// before anything asks whether ctx has ended. An operation that may end the loop itself may do so with an error of that
+// kind.
+func (c *checker) classified(cur inspector.Cursor, ctx, op ast.Expr) {
 	assign, ok := cur.Parent().Node().(*ast.AssignStmt)
-	if !ok || !c.ends(ctx) {
+	fn := c.function(op)
+	if !ok || fn == nil || c.stopsLoop(fn) || !c.ends(ctx) {
 		return
 	}
 	v, ok := c.object(assign.Lhs[len(assign.Lhs)-1]).(*types.Var)

@@ -107,6 +107,9 @@ func (c *checker) inScope(cur inspector.Cursor, op ast.Node, pos token.Pos) stri
 	if i := slices.IndexFunc(passed, c.ends); i >= 0 {
 		return types.ExprString(passed[i])
 	}
+	if c.mentions(op, unending) {
+		return "" // it goes on on purpose
+	}
 
 	for fn := range cur.Enclosing(functions...) {
 		if ctx := named.FindStringSubmatch(c.signature(fn.Node())); ctx != nil {

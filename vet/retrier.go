@@ -3,6 +3,7 @@ package vet
 import (
 	"go/ast"
 	"go/constant"
+	"go/token"
 	"go/types"
 	"regexp"
 	"slices"
@@ -15,8 +16,8 @@ var (
 	// What has one of these types is read through the context of what made it.
 	streams = regexp.MustCompile(`^\*(net/http\.Response|database/sql\.Rows)$`)
 
-	// An operation that uses one of these may read all of it.
-	buffers = regexp.MustCompile(`\.(ReadAll|NopCloser|Copy|CopyN|ReadFrom)$`)
+	// An operation that uses one of these may be done with it.
+	buffers = regexp.MustCompile(`\.(ReadAll|NopCloser|Copy|CopyN|ReadFrom|Close)$`)
 )
 
 // retrier returns the Retrier, or the Options of sqlretry, and the operation of a call by them. It returns nil if call is
@@ -111,35 +112,18 @@ func (c *checker) deferred(cur inspector.Cursor, ctx ast.Expr) {
 // final reports a mark Permanent in op, an operation of the Retrier r, for an attempt that took too long.
 func (c *checker) final(r, op ast.Expr) {
 	lit, ok := c.function(op).(*ast.FuncLit)
-	if !ok || !c.timed(r) {
+	if !ok || len(lit.Type.Params.List[0].Names) == 0 || !c.timed(r) {
 		return
 	}
-	param := c.parameter(lit)
+	ctx := lit.Type.Params.List[0].Names[0].Name
 	c.inside(lit, func(call *ast.CallExpr) {
-		if name, _ := c.callee(call); name == "Permanent" && param != nil && c.asks(call.Args[0], param) {
-			c.Reportf(call.Pos(), "%s also ends after AttemptTimeout, and then this attempt is the last: return the error without Permanent [final]", param.Name())
+		if name, _ := c.callee(call); name != "Permanent" {
+			return
+		}
+		if marked := types.ExprString(call.Args[0]); marked == ctx+".Err()" || marked == "context.Cause("+ctx+")" {
+			c.Reportf(call.Pos(), "%s also ends after AttemptTimeout, and then this attempt is the last: return the error without Permanent [final]", ctx)
 		}
 	})
-}
-
-// parameter returns the context that the operation lit receives, or nil if it has no name.
-func (c *checker) parameter(lit *ast.FuncLit) types.Object {
-	if names := lit.Type.Params.List[0].Names; len(names) == 1 {
-		return c.TypesInfo.Defs[names[0]]
-	}
-	return nil
-}
-
-// asks reports whether e is the error of ctx.
-func (c *checker) asks(e ast.Expr, ctx types.Object) bool {
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	if method, ok := call.Fun.(*ast.SelectorExpr); ok && c.name(method) == "(context.Context).Err" {
-		return c.object(method.X) == ctx
-	}
-	return c.name(call.Fun) == "context.Cause" && c.object(call.Args[0]) == ctx
 }
 
 // leaving reports a call by the Retrier r whose operation op returns what its context ends.
@@ -152,10 +136,10 @@ func (c *checker) leaving(call *ast.CallExpr, r, op ast.Expr) {
 	c.Reportf(call.Pos(), "the attempt's context ends when the operation returns, and what it returns cannot be read any more: read it inside [leaving]")
 }
 
-// multiplied reports a request in op, an operation of a Retrier, by a client that makes several attempts itself.
-func (c *checker) multiplied(op ast.Expr) {
+// multiplied reports a request in op, an operation of the Retrier r, by a client that makes several attempts itself.
+func (c *checker) multiplied(r, op ast.Expr) {
 	lit, ok := c.function(op).(*ast.FuncLit)
-	if !ok {
+	if !ok || c.once(r) {
 		return
 	}
 	c.inside(lit, func(call *ast.CallExpr) {
@@ -164,10 +148,18 @@ func (c *checker) multiplied(op ast.Expr) {
 			return
 		}
 		for _, transport := range c.policy(method.X).set["Transport"] {
-			if typeName(c.TypesInfo.TypeOf(transport)) == "example.com/backoff/httpretry.Transport" {
+			if typeName(c.TypesInfo.TypeOf(transport)) == "example.com/backoff/httpretry.Transport" && !c.once(transport) {
 				c.Reportf(call.Pos(), "this client makes several attempts itself, and they multiply: use either [nested]")
 			}
 		}
+	})
+}
+
+// once reports whether the Retrier or client r may make no retries.
+func (c *checker) once(r ast.Expr) bool {
+	return slices.ContainsFunc(c.policy(r).set["MaxAttempts"], func(e ast.Expr) bool {
+		value := c.TypesInfo.Types[e].Value
+		return value == nil || constant.Compare(value, token.EQL, constant.MakeInt64(1))
 	})
 }
 

@@ -97,7 +97,7 @@ func (c *checker) call(cur inspector.Cursor, call *ast.CallExpr) {
 			c.context(cur, call, policy, p)
 		}
 		if ctx := p.set["WithContext"]; version == own && len(ctx) == 1 {
-			c.classified(cur, ctx[0])
+			c.classified(cur, ctx[0], call.Args[0])
 		}
 	}
 }
@@ -106,13 +106,15 @@ func (c *checker) call(cur inspector.Cursor, call *ast.CallExpr) {
 func (c *checker) byRetrier(cur inspector.Cursor, call *ast.CallExpr, r, op ast.Expr) {
 	ctx := call.Args[0]
 	c.nested(r, op)
-	c.multiplied(op)
+	c.multiplied(r, op)
 	c.attempt(cur, r, op)
 	c.final(r, op)
 	c.leaving(call, r, op)
 	c.deferred(cur, ctx)
 	c.again(cur)
-	c.classified(cur, ctx)
+	if p := c.policy(r); !p.unknown && p.set["Retryable"] == nil {
+		c.classified(cur, ctx, op)
+	}
 	if c.name(call.Fun) == "example.com/backoff/sqlretry.Do" {
 		c.transaction(call.Args[1], op)
 	}

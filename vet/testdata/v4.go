@@ -36,13 +36,6 @@ func NewExponentialBackOff(opts ...ExponentialBackOffOpts) *ExponentialBackOff {
 func (b *ExponentialBackOff) NextBackOff() time.Duration { return 0 }
 func (b *ExponentialBackOff) Reset()                     {}
 
-type LinearBackOff struct{ Interval time.Duration }
-
-func NewLinearBackOff(d time.Duration) *LinearBackOff { return &LinearBackOff{d} }
-
-func (b *LinearBackOff) NextBackOff() time.Duration { return b.Interval }
-func (b *LinearBackOff) Reset()                     {}
-
 func WithContext(b BackOff, ctx context.Context) BackOff { return b }
 func WithMaxRetries(b BackOff, max uint64) BackOff       { return b }
 

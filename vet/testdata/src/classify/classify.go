@@ -33,6 +33,12 @@ func helped(ctx context.Context) bool {
 	return over(err) || temporary(err)
 }
 
+// An error of that kind may end the loop.
+func final(ctx context.Context) bool {
+	err := uploads.Do(ctx, func(ctx context.Context) error { return backoff.Permanent(put(ctx)) })
+	return temporary(err)
+}
+
 func endless() bool {
 	err := uploads.Do(context.Background(), put)
 	return temporary(err)

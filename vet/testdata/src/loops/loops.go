@@ -2,7 +2,6 @@ package loops
 
 import (
 	"context"
-	"time"
 
 	own "example.com/backoff"
 	"github.com/cenkalti/backoff/v4"
@@ -13,7 +12,7 @@ func wrong(ctx context.Context) error {
 }
 
 func wrongStatement(ctx context.Context) (err error) {
-	for range own.Attempts(own.NewLinearBackOff(time.Second), &err) { // want `goes on when ctx is done`
+	for range own.Attempts(own.NewExponentialBackOff(), &err) { // want `goes on when ctx is done`
 		if err = call(ctx); err == nil {
 			return nil
 		}
@@ -27,6 +26,7 @@ func right(ctx context.Context, given backoff.BackOff) {
 	_ = backoff.Retry(func() error { return call(ctx) }, given)
 	_ = backoff.Retry(func() error { return backoff.Permanent(call(ctx)) }, b)
 	_ = backoff.Retry(final, b)
+	_ = backoff.Retry(func() error { return call(context.Background()) }, b)
 	go func() { _ = backoff.Retry(func() error { return nil }, b) }()
 
 	valued := context.WithValue(context.Background(), "key", 1)

@@ -69,6 +69,11 @@ func newRetrier() *backoff.Retrier {
 
 func (s *shop) rightCalls(ctx context.Context, other *backoff.Retrier, req *http.Request) {
 	var conn net.Conn
+	once := backoff.Retrier{MaxAttempts: 1}
+	_ = once.Do(ctx, func(ctx context.Context) error {
+		_, err := client.Do(req)
+		return err
+	})
 	_ = calls.Do(ctx, func(attempt context.Context) (err error) {
 		go get(ctx)
 		_ = other.Do(attempt, get)
