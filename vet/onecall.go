@@ -18,9 +18,6 @@ var (
 
 	// What one of constructors returns has what it is given.
 	constructors = regexp.MustCompile(`^[^(]*\.New\w*$`)
-
-	// A function that ends with one of closings makes no call.
-	closings = []string{"Close", "CloseIdleConnections"}
 )
 
 // makes applies the rules slots and budget to the call at cur, if it makes what calls must share.
@@ -162,7 +159,7 @@ func (c *checker) sets(use inspector.Cursor) bool {
 		return true
 	case edge.SelectorExpr_X:
 		name := use.Parent().Node().(*ast.SelectorExpr).Sel.Name
-		return assigned(use.Parent()) != nil || slices.Contains(closings, name)
+		return assigned(use.Parent()) != nil || name == "Close" || name == "CloseIdleConnections"
 	}
 	return false
 }

@@ -192,3 +192,10 @@ func (p *policy) used(use inspector.Cursor) {
 		}
 	}
 }
+
+// outlives reports whether v, which is used at cur, is kept outside of region: in a field, in a package, or in a function
+// around cur.
+func outlives(v *types.Var, cur inspector.Cursor, region ast.Node) bool {
+	kept := v.IsField() || v.Kind() == types.PackageVar || within(v.Pos(), outermost(cur).Node())
+	return kept && !within(v.Pos(), region)
+}

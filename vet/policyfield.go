@@ -41,7 +41,7 @@ func (c *checker) policyField(cur inspector.Cursor, attempts int64) {
 	literal, variable := configured(cur)
 	if !c.makesOneCall(cur, variable) {
 		for _, e := range made {
-			c.reportShared(e, c.policy(e), func(v *types.Var) bool { return !within(v.Pos(), fn) })
+			c.reportShared(e, c.policy(e), func(v *types.Var) bool { return outlives(v, cur, fn) })
 		}
 	}
 

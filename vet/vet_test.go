@@ -19,10 +19,7 @@ var libraries = map[string]string{
 	"example.com/backoff/httpretry":  "httpretry.go",
 	"example.com/backoff/sqlretry":   "sqlretry.go",
 	"github.com/cenkalti/backoff":    "v4.go",
-	"github.com/cenkalti/backoff/v3": "v4.go",
 	"github.com/cenkalti/backoff/v4": "v4.go",
-	"github.com/cenkalti/backoff/v5": "v7.go",
-	"github.com/cenkalti/backoff/v6": "v7.go",
 	"github.com/cenkalti/backoff/v7": "v7.go",
 	"methods":                        "methods.txt",
 }

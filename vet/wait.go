@@ -16,9 +16,6 @@ var (
 	// A function with one of these names writes a Duration down, and does not wait for it.
 	records = regexp.MustCompile(`(?i)^(dur|record|observe|timing|histogram)`)
 
-	// What one of these methods of a Duration returns is not waited for.
-	units = regexp.MustCompile(`^(String|Round|Truncate|(Milli|Micro|Nano)?[sS]econds|Minutes|Hours)$`)
-
 	// A loop that calls one of asks looks whether its time is over.
 	asks = regexp.MustCompile(`^(time\.(Since|Until)|\(time\.Time\)\.(After|Before|Compare)|context\.Cause|\(context\.Context\)\.Err)$`)
 
@@ -32,14 +29,12 @@ func (c *checker) wait(cur inspector.Cursor, p *policy) {
 	if !p.ends() {
 		return
 	}
-	region := around(cur).Node()
-	loop, looped := loopOf(cur).(*ast.ForStmt)
-	if looped {
-		region = loop
+	region := loopOf(cur)
+	if region == nil {
+		region = around(cur).Node()
 	}
-	outside := func(v *types.Var) bool { return !within(v.Pos(), region) }
-	fresh := within(p.origin.Pos(), region) && !slices.ContainsFunc(p.path, outside)
-	if !looped && loopOf(cur) != nil || fresh || c.leaves(cur, loop) {
+	kept := slices.ContainsFunc(p.path, func(v *types.Var) bool { return outlives(v, cur, region) })
+	if _, limited := region.(*ast.RangeStmt); limited || !kept || c.leaves(cur, region) {
 		return
 	}
 	if taker := c.taker(cur, 0); taker != "" && taker != looks {
@@ -64,7 +59,7 @@ func (c *checker) taker(cur inspector.Cursor, depth int) string {
 	case *ast.ExprStmt:
 		return "" // it is thrown away
 	case *ast.SelectorExpr:
-		if kind == edge.SelectorExpr_X && units.MatchString(parent.Sel.Name) {
+		if parent.Sel.Name == "String" {
 			return ""
 		}
 	case *ast.CallExpr:
@@ -108,29 +103,24 @@ func (c *checker) takes(call *ast.CallExpr, signature *types.Signature, i, depth
 		v := c.TypesInfo.Defs[decl.Name].(*types.Func).Signature().Params().At(i)
 		return c.takerOf(v, depth+1)
 	}
-	answers := strings.Contains(types.TypeString(signature.Results(), nil), "bool") && c.name(call.Fun) != "(*time.Timer).Reset"
-	if answers || c.function(call.Fun) != nil {
-		return looks
-	}
 
-	fn := c.object(call.Fun)
-	if _, builtin := fn.(*types.Builtin); builtin {
+	name := c.name(call.Fun)
+	answers := strings.Contains(signature.Results().String(), "bool") && name != "(*time.Timer).Reset"
+	if answers || name == "max" || name == "min" || c.object(call.Fun) == nil || c.function(call.Fun) != nil {
 		return looks
 	}
-	duration := i < params.Len() && types.TypeString(params.At(i).Type(), nil) == "time.Duration"
-	if fn == nil || !duration || records.MatchString(fn.Name()) {
+	name = name[strings.LastIndex(name, ".")+1:]
+	duration := i < params.Len() && params.At(i).Type().String() == "time.Duration"
+	if !duration || records.MatchString(name) {
 		return ""
 	}
-	return fn.Name()
+	return name
 }
 
-// leaves reports whether a count, a time or a condition with an order may end what repeats cur: loop, or calls of the
-// function around cur if loop is nil.
-func (c *checker) leaves(cur inspector.Cursor, loop *ast.ForStmt) bool {
-	region := around(cur).Node()
-	if loop != nil {
-		region = loop
-	}
+// leaves reports whether a count, a time or a condition with an order may end what repeats cur: the loop region, or
+// calls of the function region.
+func (c *checker) leaves(cur inspector.Cursor, region ast.Node) bool {
+	loop, looped := region.(*ast.ForStmt)
 	leaves := false
 	ast.Inspect(outermost(cur).Node(), func(n ast.Node) bool {
 		inside := n != nil && within(n.Pos(), region)
@@ -140,7 +130,7 @@ func (c *checker) leaves(cur inspector.Cursor, loop *ast.ForStmt) bool {
 		case *ast.IncDecStmt:
 			leaves = leaves || inside
 		case *ast.BinaryExpr:
-			condition := loop == nil && inside || loop != nil && loop.Cond != nil && within(n.Pos(), loop.Cond)
+			condition := inside && !looped || looped && loop.Cond != nil && within(n.Pos(), loop.Cond)
 			leaves = leaves || condition && strings.ContainsAny(n.Op.String(), "<>")
 		case *ast.SelectorExpr:
 			leaves = leaves || inside && asks.MatchString(c.name(n))

@@ -55,6 +55,7 @@ type Retrier struct {
 	Slots          *Slots
 	MaxAttempts    int
 	Policy         func() BackOff
+	Retryable      func(error) bool
 	Budget         *Budget
 }
 

@@ -33,8 +33,13 @@ func helped(ctx context.Context) bool {
 	return over(err) || temporary(err)
 }
 
-// An error of that kind may end the loop.
+// An error of that kind may end these loops.
+var some = backoff.Retrier{Retryable: temporary}
+
 func final(ctx context.Context) bool {
+	if err := some.Do(ctx, put); temporary(err) {
+		return true
+	}
 	err := uploads.Do(ctx, func(ctx context.Context) error { return backoff.Permanent(put(ctx)) })
 	return temporary(err)
 }

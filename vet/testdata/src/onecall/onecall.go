@@ -19,10 +19,8 @@ func wrong(ctx context.Context) error {
 		Slots:  new(backoff.Slots), // want `this Slots is made for one call, and protects nothing: share one between all calls \[slots\]`
 		Budget: &budget,
 	}
-	return r.Do(ctx, get)
-}
+	_ = r.Do(ctx, get)
 
-func wrongCopy(ctx context.Context) error {
 	own := users
 	own.Slots = backoff.NewSlots(2) // want `this Slots is made for one call`
 	return own.Do(ctx, get)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -42,6 +43,15 @@ func wrongStatus(b own.BackOff) (v any, err error) {
 		}
 	}
 	return v, err
+}
+
+func rightBody(b backoff.BackOff, payload []byte) error {
+	req, _ := http.NewRequest("POST", "/orders", bytes.NewReader(payload))
+	return backoff.Retry(func() error {
+		req.Body = io.NopCloser(bytes.NewReader(payload))
+		_, err := http.DefaultClient.Do(req)
+		return err
+	}, b)
 }
 
 func right(ctx context.Context, key string, payload []byte) error {

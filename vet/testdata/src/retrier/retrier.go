@@ -94,7 +94,11 @@ func (s *shop) rightCalls(ctx context.Context, other *backoff.Retrier, req *http
 	defer conn.Close()
 }
 
-func cleaned(ctx context.Context) { defer calls.Do(context.WithoutCancel(ctx), get) }
+func cleaned(ctx context.Context) {
+	defer calls.Do(context.WithoutCancel(ctx), get)
+	ctx = context.WithoutCancel(ctx)
+	defer calls.Do(ctx, get)
+}
 
 func dial(ctx context.Context) (net.Conn, error) { return nil, nil }
 func get(ctx context.Context) error              { return nil }

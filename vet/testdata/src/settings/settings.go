@@ -16,7 +16,7 @@ var (
 )
 
 var (
-	right = backoff.Retrier{Policy: limited, MaxAttempts: -1}
+	right = backoff.Retrier{Policy: func() backoff.BackOff { return limited() }, MaxAttempts: -1}
 	three = backoff.Retrier{Policy: func() backoff.BackOff { return backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3) }}
 )
 
@@ -29,7 +29,8 @@ func newServer(attempts int) *server {
 }
 
 func limited() backoff.BackOff {
-	return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(time.Minute))
+	b := backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(time.Minute))
+	return b
 }
 
 func counted() backoff.BackOff { return backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 10) }

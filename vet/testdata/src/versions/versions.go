@@ -7,21 +7,17 @@ import (
 
 	own "example.com/backoff"
 	v1 "github.com/cenkalti/backoff"
-	v3 "github.com/cenkalti/backoff/v3"
 	v4 "github.com/cenkalti/backoff/v4"
-	v5 "github.com/cenkalti/backoff/v5"
 	v7 "github.com/cenkalti/backoff/v7"
 )
 
 var (
 	policy1 = v1.NewExponentialBackOff()
-	policy3 = v3.NewExponentialBackOff()
 	policy7 = v7.NewExponentialBackOff()
 )
 
 func wrong(ctx context.Context, id string) {
 	_ = v1.Retry(op, v1.WithContext(policy1, ctx))      // want `share policy1, which`
-	_ = v3.Retry(op, v3.WithContext(policy3, ctx))      // want `share policy3, which`
 	_, _ = v7.Retry(ctx, data, v7.WithBackOff(policy7)) // want `share policy7, which`
 
 	b := v4.NewExponentialBackOff()
@@ -44,8 +40,8 @@ func right(ctx context.Context) {
 	_ = own.Retry(op, own.WithContext(&own.ExponentialBackOff{MaxElapsedTime: time.Minute}, ctx))
 
 	// From v5 on no policy stops, and Retry has a context of its own.
-	_, _ = v5.Retry(ctx, data, v5.WithBackOff(v5.NewExponentialBackOff()))
-	endless := v5.NewExponentialBackOff()
+	_, _ = v7.Retry(ctx, data, v7.WithBackOff(v7.NewExponentialBackOff()))
+	endless := v7.NewExponentialBackOff()
 	for {
 		time.Sleep(endless.NextBackOff())
 	}

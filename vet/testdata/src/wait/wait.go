@@ -19,7 +19,7 @@ func newClient() *client { return &client{policy: backoff.NewExponentialBackOff(
 func (c *client) wrong(ctx context.Context) {
 	for !ready() {
 		d := c.policy.NextBackOff() // want `NextBackOff can return Stop, -1, and After takes that for a wait: compare it with Stop, or set MaxElapsedTime to 0 \[wait\]`
-		log.Print("again in ", d, d.Seconds())
+		log.Print("again in ", d, d.String())
 		select {
 		case <-time.After(d):
 		case <-ctx.Done():
@@ -38,7 +38,10 @@ func (c *client) wrongCallback(key string) *time.Timer {
 	return time.AfterFunc(c.policy.NextBackOff(), func() {}) // want `AfterFunc takes that for a wait`
 }
 
-func newPolicy() backoff.BackOff { return backoff.NewExponentialBackOff() }
+func newPolicy() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	return b
+}
 
 func pause(d time.Duration) { time.Sleep(d) }
 
@@ -60,7 +63,7 @@ func right(given backoff.BackOff, jobs []int, limit time.Duration) {
 		time.Sleep(given.NextBackOff())
 		time.Sleep(endless.NextBackOff())
 		time.Sleep(limited.NextBackOff())
-		time.Sleep(backoff.NewExponentialBackOff().NextBackOff())
+		time.Sleep(newPolicy().NextBackOff())
 	}
 	for len(jobs) > 0 {
 		time.Sleep(b.NextBackOff())
