@@ -8,11 +8,9 @@ import (
 )
 
 type Transport struct {
-	Base        http.RoundTripper
-	Slots       *backoff.Slots
-	MaxAttempts int
-	Policy      func() backoff.BackOff
-	Budget      *backoff.Budget
+	Base   http.RoundTripper
+	Slots  *backoff.Slots
+	Policy func() backoff.BackOff
 }
 
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) { return nil, nil }

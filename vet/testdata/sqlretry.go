@@ -4,16 +4,9 @@ package sqlretry
 import (
 	"context"
 	"database/sql"
-
-	"example.com/backoff"
 )
 
-type Options struct {
-	Slots       *backoff.Slots
-	MaxAttempts int
-	Policy      func() backoff.BackOff
-	Budget      *backoff.Budget
-}
+type Options struct{ MaxAttempts int }
 
 func Do(ctx context.Context, db *sql.DB, o Options, f func(ctx context.Context, tx *sql.Tx) error) error {
 	return nil
