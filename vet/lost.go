@@ -37,13 +37,17 @@ func (c *checker) printed(cur inspector.Cursor, call *ast.CallExpr) {
 	if !formats.MatchString(c.name(call.Fun)) || len(call.Args) == 0 {
 		return
 	}
-	format := c.TypesInfo.Types[call.Args[0]].Value
-	if format == nil || strings.Contains(format.String(), "*") || strings.Contains(format.String(), "%[") {
+	value := c.TypesInfo.Types[call.Args[0]].Value
+	if value == nil {
 		return
+	}
+	format := constant.StringVal(value)
+	if strings.Contains(format, "*") || strings.Contains(format, "%[") {
+		return // these take arguments in another order
 	}
 
 	args := call.Args[1:]
-	for _, found := range verb.FindAllStringSubmatch(constant.StringVal(format), -1) {
+	for _, found := range verb.FindAllStringSubmatch(format, -1) {
 		if found[1] == "%" {
 			continue
 		}

@@ -120,7 +120,7 @@ func (p *policy) helped(call *ast.CallExpr) bool {
 
 // made notes the call or literal that makes the policy, and its options or fields. Any other argument may set what is
 // not known.
-func (p *policy) made(e ast.Expr, set []ast.Expr) {
+func (p *policy) made(e ast.Expr, given []ast.Expr) {
 	name := typeName(p.TypesInfo.TypeOf(e))
 	made := strings.HasPrefix(name, "backoff.") && strings.HasSuffix(name, "BackOff")
 	if _, literal := e.(*ast.CompositeLit); literal {
@@ -134,7 +134,7 @@ func (p *policy) made(e ast.Expr, set []ast.Expr) {
 	}
 	p.origin = e
 
-	for _, setting := range set {
+	for _, setting := range given {
 		option, version := p.callee(setting)
 		if kv, ok := setting.(*ast.KeyValueExpr); ok {
 			p.set[types.ExprString(kv.Key)] = []ast.Expr{kv.Value}

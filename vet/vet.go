@@ -84,7 +84,7 @@ func (c *checker) call(cur inspector.Cursor, call *ast.CallExpr) {
 		}
 		return
 	}
-	if name == "Attempts" {
+	if name == "Attempts" && len(call.Args) == 2 {
 		c.kept(cur)
 		c.unset(cur, call)
 	}
