@@ -66,7 +66,7 @@ func (c *call) attempt() error {
 
 	c.attempts++
 	c.last = newAttempt(c, body)
-	err := c.last.send(c.transport.base())
+	err := c.last.send(c.transport.base(c.request))
 	if err != nil {
 		return c.checkError(err)
 	}

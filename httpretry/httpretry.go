@@ -24,9 +24,8 @@
 // before you send the request again.
 //
 // Returned immediately are a certificate that is not accepted, a TLS handshake that is refused or answered in plain
-// HTTP, an unknown host, an invalid port, a proxy's "403 Forbidden" or "407 Proxy Authentication Required", an OAuth
-// server's code of RFC 6749 but for server_error and temporarily_unavailable, and what net/http refuses to
-// send.
+// HTTP, an unknown host, an invalid port, a proxy's refusal to connect with another status than these, such as 403 or 407,
+// an OAuth server's code of RFC 6749 but for server_error and temporarily_unavailable, and what net/http refuses to send.
 //
 // A server's "X-Should-Retry: false" ends the attempts. After its "true", with a status of 400 or more, an idempotent
 // request is sent again.
@@ -122,17 +121,23 @@ type Transport struct {
 	// Base sends each attempt. Nil means [http.DefaultTransport]; a Transport that takes that place needs the old value
 	// as its Base.
 	//
-	// A Base of your own may change the URL and the header, which are copies, for a signature or a token. If it fetches
-	// that with the request's context, the connection counts as the request's. It should return a [backoff.Permanent]
-	// where another attempt would not help, and must neither retry nor follow redirects (see [http.ErrUseLastResponse]),
-	// nor, like the functions above, send requests through the same Slots.
+	// If it is an [http.Transport], a copy of it sends the https requests that go through a proxy. If it is not, but
+	// uses one, a proxy's status 403 or 407 is known by its usual text alone.
 	//
-	// When the context ends, RoundTrip and Reads of the response's body must return. A Base that calls neither GetConn
-	// nor GotConn of an [httptrace.ClientTrace] must return a [net.OpError] with Op "dial" or "proxyconnect" only if
-	// nothing was sent.
+	// A Base of your own may change the URL, the header and the trailer, which are copies, for a signature or a token. If it
+	// fetches that with the request's context, the connection counts as the request's. It should return a
+	// [backoff.Permanent] where another attempt would not help, and must neither retry nor follow redirects (see
+	// [http.ErrUseLastResponse]), nor, like the functions above, send requests through the same Slots. It must close the
+	// request's body: the next attempt begins after that, or after a tenth of a second.
+	//
+	// When the context ends, RoundTrip and Reads of the response's body must return. A Base that waits before it sends,
+	// such as a rate limiter, returns a [net.OpError] with Op "dial" then, so that a POST is sent again too. If it calls
+	// neither GetConn nor GotConn of an [httptrace.ClientTrace], it must return an error with that Op, or with
+	// "proxyconnect", only if nothing was sent.
 	Base http.RoundTripper
 
-	hosts hosts
+	hosts   hosts
+	tunnels tunnels
 }
 
 // RoundTrip sends req, and again while that may help. Close the response's body, even an empty one: when it has ended,
@@ -150,9 +155,18 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // CloseIdleConnections closes the idle connections of Base.
 func (t *Transport) CloseIdleConnections() {
 	(&http.Client{Transport: t.Base}).CloseIdleConnections()
+	t.tunnels.closeIdle()
 }
 
-func (t *Transport) base() http.RoundTripper { return cmp.Or(t.Base, http.DefaultTransport) }
+// base returns what sends req.
+func (t *Transport) base(req *http.Request) http.RoundTripper {
+	base := cmp.Or(t.Base, http.DefaultTransport)
+	transport, ok := base.(*http.Transport)
+	if ok && asksProxy(transport, req) {
+		return t.tunnels.through(transport)
+	}
+	return base
+}
 
 // attemptTimeout returns the limit of an attempt, or 0 if there is none.
 func (t *Transport) attemptTimeout(idempotent bool) time.Duration {

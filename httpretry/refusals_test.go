@@ -11,12 +11,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff"
+	"example.com/backoff/httpretry"
 )
 
 // A refusal is a way in which a server, a proxy or a resolver does not serve a client.
@@ -188,4 +191,92 @@ func (r refusal) check(t *testing.T, http2 bool) {
 	}
 	require.Equal(t, want, attempts.named, err)
 	require.Equal(t, r.again, errors.Is(err, backoff.ErrRetriesExhausted))
+}
+
+// A proxy that refuses to CONNECT is known by its status, whatever its words are. It has reached no server, so that a POST
+// is sent again too. A Base of net/http's keeps its own function.
+func TestProxyStatus(t *testing.T) {
+	errMine := errors.New("mine")
+	for _, test := range []struct {
+		status string
+		mine   error // of Base's OnProxyConnectResponse
+		want   int   // attempts
+	}{
+		{"403 Forbidden", nil, 1},
+		{"403 Access denied by policy", nil, 1},
+		{"407 Proxy Authentication Required", nil, 1},
+		{"407 authenticationrequired", nil, 1},
+		{"407 ", nil, 1},
+		{"400 Bad Request", nil, 1},
+		{"502 Bad Gateway", nil, 4},
+		{"503 Forbidden", nil, 4},
+		{"429 Slow down", nil, 4},
+		{"407 Proxy Authentication Required", errMine, 4},
+		{"407 Proxy Authentication Required", backoff.Permanent(errMine), 1},
+	} {
+		for _, method := range []string{"GET", "POST"} {
+			t.Run(fmt.Sprint(test.status, "/", test.mine, "/", method), func(t *testing.T) {
+				proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					conn, _, err := http.NewResponseController(w).Hijack()
+					require.NoError(t, err)
+					io.WriteString(conn, "HTTP/1.1 "+test.status+"\r\n\r\n")
+					conn.Close()
+				}))
+				defer proxy.Close()
+				base := &http.Transport{Proxy: through(proxy.URL)}
+				if test.mine != nil {
+					base.OnProxyConnectResponse = func(context.Context, *url.URL, *http.Request, *http.Response) error { return test.mine }
+				}
+				attempts := 0
+				transport := &httpretry.Transport{Base: base, Policy: noWaits}
+				transport.Done = func(_ *http.Request, n int, _ error) { attempts = n }
+				_, err := transport.RoundTrip(newRequest(t, method, "https://site.test", "body"))
+				require.Equal(t, test.want, attempts, "%v", err)
+				if test.mine != nil {
+					require.ErrorIs(t, err, errMine)
+				} else {
+					require.Contains(t, fmt.Sprint(err), strings.TrimSpace(test.status))
+				}
+			})
+		}
+	}
+}
+
+// A tunnel through a proxy is kept for the next request, until CloseIdleConnections.
+func TestTunnel(t *testing.T) {
+	site := httptest.NewTLSServer(http.NotFoundHandler())
+	defer site.Close()
+	var tunnels atomic.Int32
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		tunnels.Add(1)
+		server, err := net.Dial("tcp", site.Listener.Addr().String())
+		require.NoError(t, err)
+		client, _, err := http.NewResponseController(w).Hijack()
+		require.NoError(t, err)
+		io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() {
+			defer client.Close()
+			io.Copy(client, server)
+		}()
+		go func() {
+			defer server.Close()
+			io.Copy(server, client)
+		}()
+	}))
+	defer proxy.Close()
+
+	base := site.Client().Transport.(*http.Transport).Clone()
+	base.Proxy = through(proxy.URL)
+	client := &http.Client{Transport: &httpretry.Transport{Base: base}}
+	for _, want := range []int32{1, 1, 2} {
+		if want == 2 {
+			client.CloseIdleConnections()
+		}
+		resp, err := client.Post(site.URL, "text/plain", strings.NewReader("body"))
+		require.NoError(t, err)
+		io.Copy(io.Discard, resp.Body)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, want, tunnels.Load())
+	}
+	client.CloseIdleConnections()
 }

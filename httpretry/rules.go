@@ -62,8 +62,11 @@ func dialFailed(err error) bool {
 // permanent reports whether the next attempt would fail with err, too.
 func permanent(err error) bool {
 	var name *net.DNSError
+	var connect *connectError
 	refusal := alert(err)
 	switch {
+	case errors.As(err, &connect):
+		return !backoff.RetryableStatus(connect.status)
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return true
 	case refusal != nil:
@@ -87,7 +90,8 @@ func plainHTTP(err error) bool {
 }
 
 // refused reports whether err says that a proxy or an OAuth server refuses to serve the client. These errors have
-// no type, or none of the standard library's. That of a proxy is the text of its status 403 or 407.
+// no type, or none of the standard library's. That of a proxy is the text of its status: if Base is not net/http's own, a
+// 403 or 407 is known by its usual text alone.
 func refused(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		text := err.Error()

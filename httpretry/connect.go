@@ -1,0 +1,69 @@
+package httpretry
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// tunnels sends requests for which a proxy is asked to CONNECT. net/http tells the status of a proxy's refusal to
+// OnProxyConnectResponse alone; its error has the words, and a proxy may choose these. Since the field must not be set in
+// a Transport that others may be using, a copy of it sends these requests.
+type tunnels struct {
+	mu   sync.Mutex
+	base *http.Transport // whose copy it is, or nil
+	copy *http.Transport
+}
+
+// asksProxy reports whether base would ask a proxy to CONNECT, in order to send req.
+func asksProxy(base *http.Transport, req *http.Request) bool {
+	if base.Proxy == nil || req.URL == nil || req.URL.Scheme != "https" {
+		return false
+	}
+	proxy, err := base.Proxy(req)
+	return err == nil && proxy != nil && strings.HasPrefix(proxy.Scheme, "http")
+}
+
+// through returns the copy of base.
+func (t *tunnels) through(base *http.Transport) *http.Transport {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.base != base { // the first request, or http.DefaultTransport has been replaced
+		t.base = base
+		t.copy = base.Clone()
+		t.copy.OnProxyConnectResponse = connectStatus(base)
+	}
+	return t.copy
+}
+
+func (t *tunnels) closeIdle() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.copy != nil {
+		t.copy.CloseIdleConnections()
+	}
+}
+
+// connectStatus returns an OnProxyConnectResponse that returns a connectError, unless that of base returns an error.
+func connectStatus(base *http.Transport) func(context.Context, *url.URL, *http.Request, *http.Response) error {
+	return func(ctx context.Context, proxy *url.URL, req *http.Request, resp *http.Response) error {
+		if base.OnProxyConnectResponse != nil {
+			err := base.OnProxyConnectResponse(ctx, proxy, req, resp)
+			if err != nil {
+				return err
+			}
+		}
+		if resp.StatusCode != http.StatusOK {
+			return &connectError{resp.StatusCode, statusError(resp)}
+		}
+		return nil
+	}
+}
+
+// A connectError tells of a proxy that has refused to CONNECT.
+type connectError struct {
+	status int
+	error
+}
