@@ -35,6 +35,8 @@ type attempt struct {
 	response *http.Response     // nil if there is none, or none any more
 	cancel   context.CancelFunc // ends the request's context; called at the latest when the response has ended
 	silence  silence
+	uploads  uploads
+	dropped  time.Time // when it was first to be discarded
 
 	// What net/http has told of it:
 	asked         atomic.Bool  // it looks for a connection
@@ -52,12 +54,13 @@ func newAttempt(c *call, body io.ReadCloser) *attempt {
 	a.request = c.request.WithContext(httptrace.WithClientTrace(ctx, a.trace()))
 	a.request.Cancel = nil //lint:ignore SA1019 when an http.Client closes it, the context ends, too
 	a.request.Header = c.request.Header.Clone()
+	a.request.Trailer = c.request.Trailer.Clone()
 	if c.request.URL != nil {
 		url := *c.request.URL
 		a.request.URL = &url
 	}
 	if hasBody(c.request) {
-		a.request.Body = &upload{ReadCloser: body, attempt: a}
+		a.request.Body = a.uploads.add(body, a)
 		if c.request.GetBody != nil {
 			a.request.GetBody = a.getBody
 		}
@@ -71,7 +74,7 @@ func (a *attempt) getBody() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &upload{ReadCloser: body, attempt: a}, nil
+	return a.uploads.add(body, a), nil
 }
 
 // trace learns from net/http how far the attempt has come. If net/http sends the request again by itself, the second
@@ -115,7 +118,7 @@ func (a *attempt) send(base http.RoundTripper) error {
 	case a.informational.Load() > maxInformational:
 		err = errInformational
 	case late: // what came can no longer be read
-		err = &timeoutError{fmt.Sprintf("no response within %v, attempt %d", a.call.timeout, a.number)}
+		err = a.timeoutError(err)
 	case err == nil && resp == nil: // http.Client says the same
 		err = backoff.Permanent(fmt.Errorf("http: RoundTripper implementation (%T) returned a nil *Response with a nil error", base))
 	}
@@ -123,6 +126,17 @@ func (a *attempt) send(base http.RoundTripper) error {
 		a.discard()
 	}
 	return err
+}
+
+// timeoutError returns the error of an attempt that took too long, for which Base has returned err. What Base says of a
+// request that it has not sent is kept: a rate limiter may have held the request back.
+func (a *attempt) timeoutError(err error) error {
+	e := &timeoutError{text: fmt.Sprintf("no response within %v, attempt %d", a.call.timeout, a.number)}
+	if !a.asked.Load() && dialFailed(err) {
+		e.text += ": " + err.Error()
+		e.cause = err
+	}
+	return e
 }
 
 // accept makes resp the response of a.
@@ -148,6 +162,18 @@ func (a *attempt) notSent(err error) bool {
 	return dialFailed(err)
 }
 
+// finish ends a before the next attempt begins: it discards the response, and waits until nothing uses the request's body
+// any more. It returns within discardTime.
+func (a *attempt) finish() {
+	a.discard()
+	if !a.asked.Load() && !a.uploads.wasRead() {
+		return // a Base that takes no notice of the body need not close it, in a test for example
+	}
+	limit, stop := a.discardLimit()
+	defer stop()
+	a.uploads.wait(limit)
+}
+
 // discard ends a, and returns within discardTime, whatever the response's body does. It reads what is left of the
 // body, so that its connection can be used again.
 func (a *attempt) discard() {
@@ -169,7 +195,7 @@ func (a *attempt) discard() {
 		resp.Body.Close()
 	}()
 
-	limit, stop := context.WithTimeout(a.call.request.Context(), discardTime)
+	limit, stop := a.discardLimit()
 	defer stop()
 	select {
 	case bug := <-done:
@@ -178,4 +204,12 @@ func (a *attempt) discard() {
 		}
 	case <-limit.Done():
 	}
+}
+
+// discardLimit returns a context that ends with the caller's, and discardTime after its first call.
+func (a *attempt) discardLimit() (context.Context, context.CancelFunc) {
+	if a.dropped.IsZero() {
+		a.dropped = time.Now()
+	}
+	return context.WithDeadline(a.call.request.Context(), a.dropped.Add(discardTime))
 }

@@ -39,7 +39,7 @@ func (b *body) readInTime(p []byte) (int, error) {
 	if inTime || err == io.EOF {
 		return n, err
 	}
-	b.late = &timeoutError{fmt.Sprintf("no data within %v, after %d bytes of the response's body", timeout, b.read)}
+	b.late = &timeoutError{text: fmt.Sprintf("no data within %v, after %d bytes of the response's body", timeout, b.read)}
 	return n, b.late
 }
 

@@ -124,7 +124,7 @@ func (c *call) mayResendAfter(status int) bool {
 
 // notify ends the last attempt before the wait, so that other requests can use its connection.
 func (c *call) notify(_ context.Context, attempt int, err error, wait time.Duration) {
-	c.last.discard()
+	c.last.finish()
 	if c.transport.Notify != nil {
 		c.transport.Notify(c.request, attempt, err, wait)
 	}

@@ -68,7 +68,8 @@ type Transport struct {
 	// Zero means 30 s, but, if Slots is nil, no limit for what is not idempotent or cannot be sent again. A negative value
 	// means no limit. Make it three times what an answer usually takes.
 	//
-	// The error, "no response within 2s, attempt 3", matches [os.ErrDeadlineExceeded] and [context.DeadlineExceeded].
+	// The error, "no response within 2s, attempt 3", matches [os.ErrDeadlineExceeded] and [context.DeadlineExceeded]. If
+	// Base says that it has not sent the request, that is in the error.
 	AttemptTimeout time.Duration
 
 	// BodyTimeout limits how long a Read of the response's body may block. Zero means no limit; status 101 has none. The

@@ -521,16 +521,19 @@ func TestSigner(t *testing.T) {
 	var signatures []string
 	transport, _ := counted(func(req *http.Request) (*http.Response, error) {
 		req.Header.Add("Signature", fmt.Sprint("of attempt ", len(signatures)+1))
+		req.Trailer.Set("Signature", "of the body")
 		req.URL.RawQuery += "&signed"
 		signatures = append(signatures, strings.Join(req.Header["Signature"], ", ")+req.URL.RawQuery)
 		return &http.Response{StatusCode: 503}, nil
 	})
 	transport.MaxAttempts = 2
 	req := newRequest(t, "GET", "http://localhost", "")
+	req.Trailer = http.Header{"Signature": nil}
 	_, err := transport.RoundTrip(req)
 	require.NoError(t, err)
 	require.Equal(t, []string{"of attempt 1&signed", "of attempt 2&signed"}, signatures)
 	require.Empty(t, req.Header)
+	require.Empty(t, req.Trailer.Get("Signature"))
 	require.Empty(t, req.URL.RawQuery)
 }
 

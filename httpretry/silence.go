@@ -2,6 +2,7 @@ package httpretry
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync"
 	"time"
@@ -52,13 +53,25 @@ func (s *silence) stop() (late bool) {
 	return s.timer != nil && !s.timer.Stop()
 }
 
-// timeoutError is the error of an attempt, or of a Read of a response's body, that has taken too long.
-type timeoutError struct{ text string }
+// timeoutError is the error of an attempt, or of a Read of a response's body, that has taken too long. It matches what its
+// cause does, but for context.Canceled: the caller has cancelled nothing.
+type timeoutError struct {
+	text  string
+	cause error // or nil
+}
 
 func (e *timeoutError) Error() string   { return e.text }
 func (e *timeoutError) Timeout() bool   { return true }
 func (e *timeoutError) Temporary() bool { return true } // net.Error
 
 func (e *timeoutError) Is(target error) bool {
-	return target == os.ErrDeadlineExceeded || target == context.DeadlineExceeded
+	switch target {
+	case os.ErrDeadlineExceeded, context.DeadlineExceeded:
+		return true
+	case context.Canceled:
+		return false
+	}
+	return errors.Is(e.cause, target)
 }
+
+func (e *timeoutError) As(target any) bool { return errors.As(e.cause, target) }

@@ -1,10 +1,11 @@
 package httpretry
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"maps"
 	"sync"
-	"sync/atomic"
 )
 
 // An upload is the body of an attempt's request. net/http may read and close it even after RoundTrip has returned.
@@ -12,15 +13,24 @@ type upload struct {
 	io.ReadCloser
 	attempt *attempt
 	read    int64 // bytes
-	closed  atomic.Bool
+	closed  bool  // guarded by the mutex of the attempt's uploads
 }
 
 func (u *upload) Read(p []byte) (int, error) {
+	uploads := &u.attempt.uploads
+	if !uploads.beginRead(u) {
+		return 0, io.ErrClosedPipe
+	}
+	defer uploads.done()
+
 	n, err := u.ReadCloser.Read(p)
 	u.read += int64(n)
 	u.attempt.silence.restartAt(u.read)
+	if err == io.EOF {
+		u.fillTrailer()
+	}
 
-	ended := err == io.EOF && !u.closed.Load() // after Close, EOF says nothing about the length
+	ended := err == io.EOF && !uploads.isClosed(u) // after Close, EOF says nothing about the length
 	changed := u.attempt.call.length.check(u.read, ended)
 	if changed != nil {
 		return n, changed
@@ -28,9 +38,99 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// fillTrailer copies the values of the caller's Trailer to the attempt's. The caller may set them until the body ends, and
+// net/http reads them after that.
+func (u *upload) fillTrailer() {
+	trailer := u.attempt.request.Trailer
+	if trailer != nil {
+		maps.Copy(trailer, u.attempt.call.request.Trailer)
+	}
+}
+
 func (u *upload) Close() error {
-	u.closed.Store(true)
+	uploads := &u.attempt.uploads
+	if uploads.beginClose(u) {
+		defer uploads.done()
+	}
 	return u.ReadCloser.Close()
+}
+
+// uploads counts what is in use of the uploads of one attempt. There are several if net/http sends the request again by
+// itself.
+type uploads struct {
+	mu    sync.Mutex
+	inUse int           // those that are not closed, and Reads in progress
+	begun bool          // there has been a Read
+	idle  chan struct{} // closed when inUse is zero; nil if nobody waits for that
+}
+
+// add returns a new upload of body for a.
+func (s *uploads) add(body io.ReadCloser, a *attempt) *upload {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inUse++
+	return &upload{ReadCloser: body, attempt: a}
+}
+
+// beginRead notes that a Read of u begins, and reports whether it may, because u has not been closed. done must follow.
+func (s *uploads) beginRead(u *upload) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u.closed {
+		return false
+	}
+	s.begun = true
+	s.inUse++
+	return true
+}
+
+// beginClose notes that u is closed, and reports whether that is the first time. done must follow then.
+func (s *uploads) beginClose(u *upload) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := !u.closed
+	u.closed = true
+	return first
+}
+
+func (s *uploads) isClosed(u *upload) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return u.closed
+}
+
+// done notes the end of a Read, or of the first Close.
+func (s *uploads) done() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inUse--
+	if s.inUse == 0 && s.idle != nil {
+		close(s.idle)
+		s.idle = nil
+	}
+}
+
+func (s *uploads) wasRead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.begun
+}
+
+// wait returns when no upload is in use any more, or limit has ended. It is called once.
+func (s *uploads) wait(limit context.Context) {
+	s.mu.Lock()
+	if s.inUse == 0 {
+		s.mu.Unlock()
+		return
+	}
+	idle := make(chan struct{})
+	s.idle = idle
+	s.mu.Unlock()
+
+	select {
+	case <-idle:
+	case <-limit.Done():
+	}
 }
 
 // A length is what the attempts have learned of the length of the request's body. It tells a body that is sent again
