@@ -142,6 +142,7 @@ func (a *attempt) timeoutError(err error) error {
 // accept makes resp the response of a.
 func (a *attempt) accept(resp *http.Response) {
 	a.response = resp
+	resp.Request = a.call.answered()
 	switch {
 	case resp.Body == nil || resp.Body == http.NoBody: // http.Client accepts nil, too
 		resp.Body = http.NoBody

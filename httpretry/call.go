@@ -142,9 +142,36 @@ func (c *call) result(err error) (*http.Response, error) {
 	}
 
 	resp := c.last.response
-	resp.Request = c.request
 	c.last = nil
 	return resp, nil
+}
+
+// answered returns the request of the last attempt's response: the caller's, with a context that tells of the attempts.
+func (c *call) answered() *http.Request {
+	h := &history{attempts: c.attempts, keyed: c.idempotent && (hasKey(c.request) || !idempotent(c.request))}
+	h.request = c.request.WithContext(context.WithValue(c.request.Context(), historyKey{}, h))
+	return h.request
+}
+
+// A history is what the context of a response's request tells of its call.
+type history struct {
+	request  *http.Request // whose context has it; others, whose contexts were made from that one, have not been sent by us
+	attempts int
+	keyed    bool // the server can tell that an attempt is another one of the same request
+}
+
+type historyKey struct{}
+
+// historyOf returns the history of resp. It is zero if no Transport of this package has received resp.
+func historyOf(resp *http.Response) history {
+	if resp == nil || resp.Request == nil {
+		return history{}
+	}
+	h, ok := resp.Request.Context().Value(historyKey{}).(*history)
+	if !ok || h.request != resp.Request {
+		return history{}
+	}
+	return *h
 }
 
 // end ends what the caller does not get, however the call ends: a function of the Transport's may panic.

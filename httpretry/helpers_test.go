@@ -47,7 +47,7 @@ func counted(base baseFunc) (*httpretry.Transport, *int) {
 }
 
 // answering is counted over a base that gives one answer after the other, and then the last one forever. An answer
-// is a status, an error, or nil.
+// is a status, an error, the header of a 409, or nil.
 func answering(answers ...any) (*httpretry.Transport, *int) {
 	next := 0
 	return counted(func(*http.Request) (*http.Response, error) {
@@ -58,6 +58,8 @@ func answering(answers ...any) (*httpretry.Transport, *int) {
 			return nil, answer
 		case int:
 			return &http.Response{StatusCode: answer, Header: http.Header{}}, nil
+		case http.Header:
+			return &http.Response{StatusCode: http.StatusConflict, Header: answer}, nil
 		}
 		return nil, nil
 	})

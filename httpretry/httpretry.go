@@ -5,7 +5,11 @@
 //	}
 //
 // This client sends a request up to four times, with random waits of 0.25 to 1.7 s, and ends an attempt after 30 s of
-// silence. While attempts at a host run out of time, it limits the requests to that host that are in progress.
+// silence.
+//
+// It also limits by itself: while many attempts at a host run out of time, only some requests to that host are in
+// progress at once. The others wait for their turn, and may fail with [backoff.ErrNoSlot] if it does not come in time.
+// Set Slots to backoff.NewSlots(math.MaxInt) to turn that off.
 //
 // The fields have the zero values of a [backoff.Retrier]'s, but for two: nil Slots mean Slots for each host, and a zero
 // AttemptTimeout does not limit what is sent once.
@@ -29,6 +33,16 @@
 //
 // A server's "X-Should-Retry: false" ends the attempts. After its "true", with a status of 400 or more, an idempotent
 // request is sent again.
+//
+// # What a second attempt can meet of the first
+//
+// If the answer to an attempt is lost, the next one finds what that attempt has done. A conditional PUT is answered 412
+// then, a DELETE 404 or 410, and a request that makes something new 409. Such a response is returned. After more than one
+// attempt, which [Attempts] tells, it may be your own success.
+//
+// A 409 may also say that the server still works on an earlier attempt. From the second attempt on, it is taken for that
+// if the request has a key, or is idempotent only because [Transport.Idempotent] says so. Then the request is sent again
+// until it has another answer, or no attempts are left.
 //
 // # What comes back
 //
@@ -81,8 +95,10 @@ type Transport struct {
 	// size themselves, status 504 is late.
 	//
 	// Nil means zero [backoff.Slots] for each scheme and host, as the URL spells them, of the last 5,000. A request that
-	// has neither an AttemptTimeout nor a deadline holds none. Slots that are set hold for all hosts: use such a Transport
-	// for one service. backoff.NewSlots(math.MaxInt) turns them off.
+	// has neither an AttemptTimeout nor a deadline holds none. backoff.NewSlots(math.MaxInt) turns them off.
+	//
+	// Slots that are set hold for all hosts together: one that hangs takes the slots of the others. So do not copy a
+	// Retrier's into a Transport that talks to many.
 	Slots *backoff.Slots
 
 	// MaxAttempts limits the attempts, whatever Policy is. Zero means 4, one means no retries, and a negative value no
@@ -143,6 +159,8 @@ type Transport struct {
 
 // RoundTrip sends req, and again while that may help. Close the response's body, even an empty one: when it has ended,
 // the rest of the request's is not sent.
+//
+// The response's Request is a copy of req with the same URL and header, and a context that tells [Attempts] their number.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := call{transport: t, request: req}
 	defer c.end()
@@ -152,6 +170,10 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return c.result(err)
 }
+
+// Attempts returns how many attempts it took to get resp: 1 if the first brought it, and 0 if it does not come from a
+// Transport of this package.
+func Attempts(resp *http.Response) int { return historyOf(resp).attempts }
 
 // CloseIdleConnections closes the idle connections of Base.
 func (t *Transport) CloseIdleConnections() {

@@ -129,6 +129,94 @@ func TestRetryable(t *testing.T) {
 	}
 }
 
+// A 409 may say that the server still works on an earlier attempt, if it can tell by a key. What else a second attempt
+// can meet of the first is returned.
+func TestConflict(t *testing.T) {
+	yes := func(*http.Request) bool { return true }
+	only503 := func(_ *http.Request, resp *http.Response, _ error) bool { return resp.StatusCode == 503 }
+	rule := func(_ *http.Request, resp *http.Response, err error) bool { return httpretry.Retryable(resp, err) }
+	key := http.Header{"Idempotency-Key": {"1"}}
+	for _, test := range []struct {
+		name       string
+		method     string
+		header     http.Header
+		idempotent func(*http.Request) bool
+		retryable  func(*http.Request, *http.Response, error) bool
+		answers    []any
+		want       int // status
+		calls      int
+	}{
+		{"a key", "POST", key, nil, nil, []any{503, 409, 409, 201}, 201, 4},
+		{"after an error", "POST", key, nil, nil, []any{io.EOF, 409, 201}, 201, 3},
+		{"the other key", "POST", http.Header{"X-Idempotency-Key": {"1"}}, nil, nil, []any{503, 409, 201}, 201, 3},
+		{"a mark", "POST", http.Header{"Idempotency-Key": nil}, nil, nil, []any{503, 409, 201}, 201, 3},
+		{"PUT, a key", "PUT", key, nil, nil, []any{503, 409, 201}, 201, 3},
+		{"Idempotent alone says so", "POST", nil, yes, nil, []any{503, 409, 201}, 201, 3},
+		{"no key", "PUT", nil, nil, nil, []any{503, 409}, 409, 2},
+		{"no key, and Idempotent", "PUT", nil, yes, nil, []any{503, 409}, 409, 2},
+		{"no key, nothing done", "POST", nil, nil, nil, []any{429, 409}, 409, 2},
+		{"the first attempt", "POST", key, nil, nil, []any{409}, 409, 1},
+		{"no attempts left", "POST", key, nil, nil, []any{503, 409}, 409, 4},
+		{"the server says no", "POST", key, nil, nil, []any{503, http.Header{"X-Should-Retry": {"false"}}}, 409, 2},
+		{"Retryable says no", "POST", key, nil, only503, []any{503, 409}, 409, 2},
+		{"Retryable asks the rule", "POST", key, nil, rule, []any{503, 409, 201}, 201, 3},
+		{"404", "DELETE", key, nil, nil, []any{503, 404}, 404, 2},
+		{"410", "DELETE", key, nil, nil, []any{503, 410}, 410, 2},
+		{"412", "PUT", key, nil, nil, []any{503, 412}, 412, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			transport, calls := answering(test.answers...)
+			transport.Idempotent = test.idempotent
+			transport.Retryable = test.retryable
+			var end error
+			transport.Done = func(_ *http.Request, _ int, err error) { end = err }
+			req := newRequest(t, test.method, "http://localhost", "body")
+			req.Header = test.header
+			resp, err := transport.RoundTrip(req)
+			require.NoError(t, err)
+			require.Equal(t, test.want, resp.StatusCode)
+			require.Equal(t, test.calls, *calls)
+			require.Equal(t, test.calls, httpretry.Attempts(resp))
+			require.Equal(t, test.name == "no attempts left", errors.Is(end, backoff.ErrRetriesExhausted))
+			require.Equal(t, test.name == "no attempts left", end != nil)
+		})
+	}
+}
+
+// The number of attempts is that of the request that the response answers, and of the outermost Transport.
+func TestAttempts(t *testing.T) {
+	answers := []int{503, 503, 302, 503, 200}
+	inner := &httpretry.Transport{MaxAttempts: 1, Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+		resp := &http.Response{StatusCode: answers[0], Header: http.Header{"Location": {"/next"}}}
+		answers = answers[1:]
+		return resp, nil
+	})}
+	var seen []int
+	client := &http.Client{
+		Transport: &httpretry.Transport{
+			Base:   inner,
+			Policy: noWaits,
+			Retryable: func(_ *http.Request, resp *http.Response, err error) bool {
+				seen = append(seen, httpretry.Attempts(resp))
+				return httpretry.Retryable(resp, err)
+			},
+		},
+		CheckRedirect: func(req *http.Request, _ []*http.Request) error {
+			require.Equal(t, 3, httpretry.Attempts(req.Response))
+			return nil
+		},
+	}
+	resp, err := client.Get("http://localhost")
+	require.NoError(t, err)
+	require.Equal(t, 2, httpretry.Attempts(resp))
+	require.Equal(t, []int{1, 2, 3, 1, 2}, seen)
+
+	require.Zero(t, httpretry.Attempts(nil))
+	require.Zero(t, httpretry.Attempts(new(http.Response)))
+	again := resp.Request.Clone(resp.Request.Context()) // for a client without retries
+	require.Zero(t, httpretry.Attempts(&http.Response{Request: again}))
+}
+
 // The function may read a response's body, if it puts another in its place.
 func TestRetryableBody(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "not yet") }))
@@ -478,7 +566,8 @@ func TestLastResponse(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 503, resp.StatusCode)
 	require.Equal(t, "maintenance", resp.Header.Get("X-Reason"))
-	require.Same(t, req, resp.Request)
+	require.Same(t, req.URL, resp.Request.URL)
+	require.Equal(t, req.Header, resp.Request.Header)
 	require.Equal(t, 4, *calls)
 	require.ErrorIs(t, end, backoff.ErrRetriesExhausted)
 	require.Contains(t, fmt.Sprint(end), "503 Service Unavailable")

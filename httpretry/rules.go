@@ -26,7 +26,13 @@ func Retryable(resp *http.Response, err error) bool {
 	case "false":
 		return false
 	}
-	return backoff.RetryableStatus(resp.StatusCode)
+	return backoff.RetryableStatus(resp.StatusCode) || inProgress(resp)
+}
+
+// inProgress reports whether resp may tell of an earlier attempt with the same key, on which the server still works.
+func inProgress(resp *http.Response) bool {
+	h := historyOf(resp)
+	return resp.StatusCode == http.StatusConflict && h.keyed && h.attempts > 1
 }
 
 // resendable reports whether req can be sent again at all.
@@ -41,14 +47,19 @@ func idempotent(req *http.Request) bool {
 	case "", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
 		return true
 	}
-	return hasKey(req, "Idempotency-Key") || hasKey(req, "X-Idempotency-Key")
+	return hasKey(req)
 }
 
 // hasKey reports whether the header of req has a key. As for net/http, an empty list of values is a mark that is
 // not sent. An empty value is no key.
-func hasKey(req *http.Request, name string) bool {
-	values, ok := req.Header[name]
-	return ok && (len(values) == 0 || values[0] != "")
+func hasKey(req *http.Request) bool {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		values, ok := req.Header[name]
+		if ok && (len(values) == 0 || values[0] != "") {
+			return true
+		}
+	}
+	return false
 }
 
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
