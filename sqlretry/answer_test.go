@@ -176,6 +176,7 @@ func TestAnswers(t *testing.T) {
 		{mysql(1213, "40001"), conflict},
 		{mysql(1205, "HY000"), conflict},
 		{mysql(1020, "HY000"), conflict},
+		{mysql(1412, "HY000"), conflict},
 		{mysql(3101, "40000"), conflict},
 		{mysql(8002, "HY000"), conflict},
 		{mysql(8022, "HY000"), conflict},

@@ -13,6 +13,8 @@ func mysqlSays(err error) answer {
 	switch number.Uint() {
 	case 1213, 1205, 1020: // deadlock, lock wait timeout, MariaDB's snapshot conflict
 		return conflict
+	case 1412: // a table has changed since the transaction's snapshot
+		return conflict
 	case 3101: // Group Replication has rolled the transaction back
 		return conflict
 	case 8002, 8022, 8028, 9007: // TiDB: write conflicts, a changed schema

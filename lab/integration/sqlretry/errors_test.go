@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -120,6 +119,19 @@ func (s server) mariaDBConflicts(t *testing.T) {
 		Between: func() { holder.Rollback() },
 	}.Run(t, db)
 
+	cases.Execute(t, admin, "DROP TABLE IF EXISTS changing", "CREATE TABLE changing (n INT)")
+	cases.Case{
+		Name: "changed table",
+		F: func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			err := tx.QueryRowContext(ctx, "SELECT n FROM pair WHERE id = 1").Scan(new(int)) // which makes the snapshot
+			if err == nil && attempt == 1 {
+				_, err = admin.ExecContext(ctx, "ALTER TABLE changing ADD COLUMN m INT, ALGORITHM=COPY")
+			}
+			return errors.Join(err, tx.QueryRowContext(ctx, "SELECT count(*) FROM changing").Scan(new(int)))
+		},
+		Says: "1412",
+	}.Run(t, db)
+
 	const isolate = "SET SESSION innodb_snapshot_isolation = ON"
 	if _, err := admin.Exec(isolate); err != nil {
 		t.Log("skipped: this MariaDB has no innodb_snapshot_isolation:", err)
@@ -177,6 +189,22 @@ func (s server) mariaDBCommits(t *testing.T) {
 	})
 	require.ErrorIs(t, err, errRefused)
 	require.Equal(t, 1, left(), "a swallowed deadlock: what follows commits by itself")
+
+	cases.Case{
+		Name: "a deadlock after a savepoint",
+		F: func(ctx context.Context, tx *sql.Tx, attempt int) error {
+			if attempt > 1 {
+				return nil
+			}
+			require.NoError(t, cases.Run(ctx, tx, "SAVEPOINT s"))
+			err := loseDeadlock(ctx, t, admin, tx)
+			back := cases.Run(ctx, tx, "ROLLBACK TO SAVEPOINT s")
+			require.ErrorContains(t, back, "1305")
+			require.False(t, sqlretry.Retryable(back))
+			return errors.Join(err, back)
+		},
+		Says: "1213",
+	}.Run(t, db)
 }
 
 // loseDeadlock has tx lose a deadlock with a transaction that has changed more, and returns what the database says to

@@ -18,6 +18,7 @@ import (
 // the drivers' types.
 func TestTypes(t *testing.T) {
 	conflicts := []error{
+		&mysql.MySQLError{Number: 1412},
 		&mysql.MySQLError{Number: 9007}, // TiDB
 		mssql.RetryableError{},          // a bad connection, at the start of a statement
 	}
