@@ -5,8 +5,8 @@
 //   - PostgreSQL's jackc/pgx and lib/pq, also with CockroachDB, YugabyteDB and Aurora DSQL: serialization
 //     failures (SQLSTATE 40001), deadlocks (40P01), lost connections, and servers that shut down, start or are full.
 //   - go-sql-driver/mysql, also with MariaDB, TiDB, Galera and Vitess: deadlocks (1213), lock wait timeouts (1205),
-//     MariaDB's snapshot conflicts (1020), TiDB's write conflicts, Group Replication's rollbacks (3101), lost
-//     connections and full servers.
+//     MariaDB's snapshot conflicts (1020), tables that have changed since the snapshot (1412), TiDB's write conflicts,
+//     Group Replication's rollbacks (3101), lost connections and full servers.
 //   - SQLite's modernc.org/sqlite, mattn/go-sqlite3 and ncruces/go-sqlite3: SQLITE_BUSY and SQLITE_LOCKED, and their
 //     extended codes.
 //   - microsoft/go-mssqldb: deadlocks (1205), snapshot conflicts (3960), the conflicts of memory-optimized tables,
@@ -20,6 +20,19 @@
 // [Options] have the fields of a [backoff.Retrier], with the same meaning and the same zero values, but for two: since
 // conflicts want many short waits, a MaxAttempts of zero means 20, and a nil Policy waits up to 10 ms at first and up to a
 // second later. Conflicts are an answer of every day, so leave Budget nil.
+//
+// # MySQL
+//
+// With most drivers the pool, [sql.DB.SetMaxOpenConns], limits how much a program asks of the database. With
+// go-sql-driver/mysql it does not: a statement that waits for a lock goes on in the server after its context has ended,
+// and the pool opens another connection. While a row stays locked, retries fill the server with such statements until it
+// refuses other programs. Two settings in the DSN have the server end them after a second, with an error that is
+// repeated:
+//
+//	user:password@tcp(host)/database?innodb_lock_wait_timeout=1&lock_wait_timeout=1
+//
+// Set [Options.Slots] to new(backoff.Slots) besides: it makes such statements fewer, also those that wait for something
+// else.
 //
 // # What is repeated
 //
@@ -40,6 +53,8 @@
 //     does it again.
 //   - Swallow the error of a statement. Most databases undo that statement alone, and commit the others. After a deadlock
 //     MySQL has undone all that came before, and each statement that follows commits by itself.
+//   - Return the error of a ROLLBACK TO SAVEPOINT alone. After a deadlock MySQL knows the savepoint no more, and its error
+//     1305 hides the deadlock. Return [errors.Join] of it and the statement's error.
 //   - Make the key that tells a transaction from another one. Each attempt would have its own; make it before [Do].
 //   - Leave rows open when another statement begins. Drivers have one answer at a time on a connection, and their errors
 //     look like those of a lost one. Do returns immediately, with an error that says so, where it can tell. With
@@ -92,7 +107,8 @@ type Options struct {
 	AttemptTimeout time.Duration
 
 	// Slots limits the calls of Do in progress, and so the connections that they use. Nil means no limit but that of the
-	// pool, [sql.DB.SetMaxOpenConns].
+	// pool, [sql.DB.SetMaxOpenConns], which is none for MySQL: see the package comment. Do not share it with a Retrier whose
+	// op calls Do: one call would hold two slots.
 	Slots *backoff.Slots
 
 	// MaxAttempts limits the attempts of a call, whatever Policy is. Zero means 20, one means no retries, and a negative
@@ -133,8 +149,8 @@ type Options struct {
 // the errors of [backoff.Retrier.Do]. If nobody knows whether the transaction took effect, the error matches
 // [ErrOutcomeUnknown]; with any other error it did not.
 //
-// The context that f receives ends with ctx, after AttemptTimeout, and when the attempt ends. Pass it to the
-// statements. An error of f is judged by that context as it was when f returned.
+// The context that f receives ends with ctx, after AttemptTimeout, and when the attempt ends; it is ctx itself if
+// AttemptTimeout is negative. Pass it to the statements. An error of f is judged by that context as it was when f returned.
 //
 // f must return the errors of its statements, wrapped or not, and leave Commit and Rollback to Do. It must use tx
 // alone: what it does on db is no part of the transaction, and can wait for it forever. It must be fit to run

@@ -117,24 +117,24 @@ func tooLong(err, late error) error {
 	case err == nil, err == context.Canceled:
 		return late
 	case errors.Is(err, context.Canceled) && !errors.Is(err, late) && !permanent(err):
-		return &lateError{late, err}
+		return &timeoutError{late, err}
 	}
 	return err
 }
 
-// A lateError is the error of an attempt whose time was over. It matches late, and what err matches, but for
+// A timeoutError is the error of an attempt whose time was over. It matches late, and what err matches, but for
 // context.Canceled: that is the transaction's own context, and the caller has cancelled nothing.
-type lateError struct{ late, err error }
+type timeoutError struct{ late, err error }
 
-func (e *lateError) Error() string { return e.late.Error() + ": " + e.err.Error() }
+func (e *timeoutError) Error() string { return e.late.Error() + ": " + e.err.Error() }
 
-func (e *lateError) Unwrap() error { return e.late }
+func (e *timeoutError) Unwrap() error { return e.late }
 
-func (e *lateError) Is(target error) bool {
+func (e *timeoutError) Is(target error) bool {
 	return target != context.Canceled && errors.Is(e.err, target)
 }
 
-func (e *lateError) As(target any) bool { return errors.As(e.err, target) }
+func (e *timeoutError) As(target any) bool { return errors.As(e.err, target) }
 
 // afterBegin decides what follows a BEGIN that failed with err, which is the database's or the driver's.
 func (t *transaction) afterBegin(ctx context.Context, err error) error {

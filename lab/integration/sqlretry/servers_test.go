@@ -38,6 +38,9 @@ type server struct {
 	me    string // returns the number of a connection
 	kill  string // ends the connection of a number
 	all   string // returns the numbers of all connections of clients
+
+	running string            // returns how many statements with this text run
+	locks   map[string]string // DSNs with which a lock is waited for, by what limits the statements that do
 }
 
 // TestServers runs the tests below with each driver and its server. The servers that are not installed are skipped.
@@ -54,7 +57,9 @@ func TestServers(t *testing.T) {
 				me:      "SELECT pg_backend_pid()",
 				kill:    "SELECT pg_terminate_backend(%d, 60000)",
 				all:     "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'",
+				running: "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = '%s'",
 			}
+			s.locks = map[string]string{"driver": s.dsn} // which cancels what its context ends
 			t.Run(driver, func(t *testing.T) {
 				s.test(t)
 				t.Run("write skew", s.writeSkew)
@@ -75,6 +80,11 @@ func TestServers(t *testing.T) {
 			me:      "SELECT connection_id()",
 			kill:    "KILL %d",
 			all:     "SELECT id FROM information_schema.processlist WHERE user = 'root'",
+			running: "SELECT count(*) FROM information_schema.processlist WHERE info = '%s'",
+		}
+		s.locks = map[string]string{
+			"server": s.dsn + "?innodb_lock_wait_timeout=1&lock_wait_timeout=1",
+			"slots":  s.dsn + "?innodb_lock_wait_timeout=50", // MySQL's default
 		}
 		s.test(t)
 		t.Run("conflicts", s.mariaDBConflicts)
@@ -89,6 +99,7 @@ func (s server) test(t *testing.T) {
 	t.Run("connections", s.connectionsLost)
 	t.Run("rows open", s.rowsOpen)
 	t.Run("full", s.full)
+	t.Run("locked row", s.lockedRow)
 	t.Run("swallow", s.swallows)
 	t.Run("slow COMMIT", s.slowCommit)
 	t.Run("orders", s.orders)
@@ -148,7 +159,7 @@ func startMariaDB(t *testing.T) (socket string) {
 	command := exec.Command(mariadbd,
 		"--no-defaults", "--skip-grant-tables", "--skip-networking", "--skip-log-bin", "--datadir="+data,
 		"--socket="+socket, "--pid-file="+filepath.Join(folder, "pid"),
-		"--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0", "--innodb-lock-wait-timeout=1")
+		"--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0", "--innodb-lock-wait-timeout=1", "--max-connections=60")
 	if os.Geteuid() == 0 {
 		command.Args = append(command.Args, "--user=root")
 	}
