@@ -1,6 +1,11 @@
-// Package grpcretry is a unary gRPC client interceptor that retries, written over [backoff.Retrier]. The zero values of
-// its [Options] are those of a Retrier, but for two: without Slots, each target has slots of its own, which size
-// themselves; and without Slots and AttemptTimeout, a call that is sent once has no limit of time.
+// Package grpcretry is a unary gRPC client interceptor that retries, written over [backoff.Retrier].
+//
+// It also limits by itself: while many attempts at a target run out of time, only some calls to that target are in
+// progress at once. The others wait for their turn, and may fail with [backoff.ErrNoSlot] if it does not come in time.
+// Set Slots to backoff.NewSlots(math.MaxInt) to turn that off.
+//
+// The zero values of its [Options] are those of a Retrier, but for two: without Slots, each target has slots of its own,
+// which size themselves; and without Slots and AttemptTimeout, a call that is sent once has no limit of time.
 //
 //	redial := grpcbackoff.DefaultConfig // of google.golang.org/grpc/backoff
 //	redial.MaxDelay = 1500 * time.Millisecond
@@ -56,6 +61,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +72,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"example.com/backoff"
 )
@@ -129,6 +136,9 @@ type Options struct {
 // grpc-retry-pushback-ms does. As with gRPC's own retry, a pushback that is negative, not a number, or
 // sent twice means that the call must not be repeated.
 //
+// From the second attempt on, the reply is cleared before it is filled: by [proto.Reset], or else to the zero value of what
+// it points to.
+//
 // Call options apply to each attempt: what [grpc.Header] and [grpc.Trailer] fill in is the last attempt's, and a
 // function given by [grpc.OnFinish] runs once for each of them. Options.Done runs once for each call.
 //
@@ -158,6 +168,9 @@ func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 			c.retrier.Slots = own.slots(cc)
 		}
 		err := c.retrier.Do(ctx, func(ctx context.Context) error {
+			if c.attempts > 0 {
+				reset(reply)
+			}
 			forget(opts)
 			var trailer metadata.MD
 			err := invoke(ctx, method, req, reply, cc, append(slices.Clip(opts), grpc.Trailer(&trailer))...)
@@ -241,6 +254,18 @@ type call struct {
 	last      error // of the last attempt
 }
 
+// reset clears what an earlier attempt has filled in: a codec may add to what it finds, as that of JSON does.
+func reset(reply any) {
+	if message, ok := reply.(proto.Message); ok {
+		proto.Reset(message)
+		return
+	}
+	v := reflect.ValueOf(reply)
+	if v.Kind() == reflect.Pointer && !v.IsNil() {
+		v.Elem().SetZero()
+	}
+}
+
 // forget clears what an earlier attempt has filled in: an attempt without a stream fills in nothing.
 func forget(opts []grpc.CallOption) {
 	for _, opt := range opts {
@@ -268,9 +293,9 @@ func (c *call) attempted(err error, trailer metadata.MD) error {
 	wait, allowed := serverWait(err, trailer.Get("grpc-retry-pushback-ms"))
 	once := c.retrier.MaxAttempts == 1
 	if once || !allowed || !c.retryable(err) {
-		return withLate(backoff.Permanent(err))
+		return judge(backoff.Permanent(err))
 	}
-	return withLate(backoff.RetryAfter(err, wait))
+	return judge(backoff.RetryAfter(err, wait))
 }
 
 // cutOff reports whether ctx has ended, and err says no more than that or that the attempt failed. An answer that is
@@ -337,20 +362,19 @@ type statusError struct {
 func (e *statusError) Unwrap() error              { return e.error }
 func (e *statusError) GRPCStatus() *status.Status { return e.status }
 
-// lateError tells the Retrier, which knows no codes of gRPC, that an attempt's time was over. A server says it too, of a
-// call of its own, and behind that somebody may still be working.
-//
-// It must be outside of everything else: there the Retrier takes it off, so that nobody else finds it. An outer Retrier
-// would take it for its own.
-type lateError struct{ error }
+// A verdict is around the error of an attempt that was late, which the Retrier, knowing no codes of gRPC, would not find
+// by itself. The Retrier takes it off before anybody else sees the error, but only if nothing is around the verdict, not
+// even a Permanent. An outer Retrier would take it for its own.
+type verdict struct{ error }
 
-func (e *lateError) Unwrap() error   { return e.error }
-func (*lateError) LateAttempt() bool { return true }
+func (v verdict) LateAttempt() bool { return true }
+func (v verdict) Unwrap() error     { return v.error }
 
-// withLate returns err, in a lateError if its code says so.
-func withLate(err error) error {
+// judge returns err, with a verdict if its code says that an attempt's time was over. A server says it too, of a call of
+// its own, and behind that somebody may still be working.
+func judge(err error) error {
 	if status.Code(err) == codes.DeadlineExceeded {
-		return &lateError{err}
+		return verdict{err}
 	}
 	return err
 }

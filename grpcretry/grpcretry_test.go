@@ -2,6 +2,7 @@ package grpcretry_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -253,6 +254,54 @@ func TestRetryable(t *testing.T) {
 	for code := codes.OK; code <= codes.Unauthenticated; code++ {
 		want := code == codes.Unavailable || code == codes.DeadlineExceeded || code == codes.ResourceExhausted
 		require.Equal(t, want, code != codes.OK && grpcretry.Retryable(withDetails(max(code, 1), wait(time.Second))), code)
+	}
+}
+
+// jsonCodec is a codec that adds to what it finds in a reply.
+type jsonCodec struct{}
+
+func (jsonCodec) Name() string                       { return "json" }
+func (jsonCodec) Marshal(v any) ([]byte, error)      { return json.Marshal(v) }
+func (jsonCodec) Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
+
+// A reply holds the answer of one attempt. What it held before the first is the codec's to clear.
+func TestReply(t *testing.T) {
+	for _, reply := range []any{
+		new(struct{ N map[string]any }),
+		new(errdetails.ErrorInfo), // a message, which has a map
+	} {
+		bubble(t, fmt.Sprintf("%T", reply), func(t *testing.T) {
+			attempts := 0
+			listener := bufconn.Listen(1 << 20)
+			server := grpc.NewServer(grpc.ForceServerCodec(jsonCodec{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+				attempts++
+				answered := map[string]string{fmt.Sprint("attempt ", attempts): ""}
+				answer := map[string]any{"N": answered, "metadata": answered}
+				if err := stream.SendMsg(answer); err != nil || attempts == 3 {
+					return err
+				}
+				return errBusy // after an answer
+			}))
+			go server.Serve(listener)
+			defer server.Stop()
+			conn, err := grpc.NewClient("passthrough:///memory",
+				grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+				grpc.WithTransportCredentials(insecure.NewCredentials()),
+				grpc.WithDefaultCallOptions(grpc.ForceCodec(jsonCodec{})),
+				grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
+					Idempotent: func(string) bool { return true },
+				})))
+			require.NoError(t, err)
+			defer conn.Close()
+
+			require.NoError(t, conn.Invoke(t.Context(), "/service/method", 0, reply))
+			require.Equal(t, 3, attempts)
+			text, err := json.Marshal(reply)
+			require.NoError(t, err)
+			require.Contains(t, string(text), "attempt 3")
+			require.NotContains(t, string(text), "attempt 2")
+			require.NotContains(t, string(text), "attempt 1")
+		})
 	}
 }
 

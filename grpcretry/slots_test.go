@@ -82,13 +82,13 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// What comes back in time is an answer if it is final, also of a call that is sent once. Answers are what is usual: in
-// trouble there are slots for three quarters of them.
-func TestAnswered(t *testing.T) {
+// What comes back soon is an answer if it is final, also of a call that is sent once. While other attempts are late,
+// answers make more slots.
+func TestQuick(t *testing.T) {
 	for _, test := range []struct {
 		idempotent func(string) bool
 		attempt    error
-		answered   bool
+		want       bool
 	}{
 		{nil, nil, true},
 		{nil, errGone, true},
@@ -99,31 +99,45 @@ func TestAnswered(t *testing.T) {
 		{never, slowDown(time.Second), true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			slots := new(backoff.Slots)
-			o := grpcretry.Options{Slots: slots, AttemptTimeout: time.Second, Idempotent: test.idempotent, Policy: every(0)}
+			o := grpcretry.Options{
+				Slots:          new(backoff.Slots),
+				AttemptTimeout: time.Second,
+				MaxAttempts:    2,
+				Policy:         every(0),
+			}
 			var group sync.WaitGroup
 			defer group.Wait()
-			for range 100 { // 20 a second
-				_ = intercept(t.Context(), o, func(context.Context) error { return test.attempt })
-				time.Sleep(time.Second / 20)
+			send := func(idempotent func(string) bool, attempt func(ctx context.Context) error) { // ten in a second
+				o := o
+				o.Idempotent = idempotent
+				group.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+					defer cancel()
+					_ = intercept(ctx, o, attempt)
+				})
+				time.Sleep(time.Second / 10)
 			}
-			for range 200 {
-				group.Go(func() { _ = intercept(t.Context(), o, timedOut) })
-			}
-			time.Sleep(1100 * time.Millisecond)
+			answer := func(context.Context) error { return test.attempt }
 
-			if test.answered {
-				require.InDelta(t, 12, slots.Limit(), 2, "%v", test.attempt) // a second of the average had no answers
-			} else {
-				require.Equal(t, 1, slots.Limit(), "%v", test.attempt)
+			for range 50 {
+				send(test.idempotent, answer)
 			}
+			require.Equal(t, math.MaxInt, o.Slots.Limit())
+			least := math.MaxInt
+			for range 100 {
+				send(test.idempotent, answer)
+				send(nil, timedOut)
+				least = min(least, o.Slots.Limit())
+			}
+			require.Less(t, least, math.MaxInt)
+			require.Equal(t, test.want, o.Slots.Limit() > least, "%v", test.attempt)
 		})
 	}
 }
 
 // What tells the Retrier that an attempt was late is seen by nobody else, however the call ends. (An error that stands
 // for the context's is the library's, and says of itself whether it was late.)
-func TestLateIsPrivate(t *testing.T) {
+func TestVerdictHidden(t *testing.T) {
 	late := status.Error(codes.DeadlineExceeded, "no")
 	lateWithWait := withDetails(codes.DeadlineExceeded, wait(time.Second))
 	for name, test := range map[string]struct {
@@ -187,20 +201,20 @@ func (f fleet) send(ctx context.Context, cc *grpc.ClientConn, attempt func(ctx c
 func (f fleet) trouble(cc *grpc.ClientConn) {
 	var group sync.WaitGroup
 	defer group.Wait()
-	for range 100 { // all are sent before the first has timed out
+	for range 50 {
 		group.Go(func() { f.send(f.t.Context(), cc, timedOut) })
-		time.Sleep(time.Second / 200)
+		time.Sleep(time.Second / 10)
 	}
 }
 
-// limited reports whether of ten calls to a target some must wait. They are cancelled, so they tell the slots nothing.
+// limited reports whether of fifty calls to a target some must wait. They are cancelled, so they tell the slots nothing.
 func (f fleet) limited(cc *grpc.ClientConn) bool {
 	var group sync.WaitGroup
 	defer group.Wait()
 	ctx, cancel := context.WithCancel(f.t.Context())
 	defer cancel()
 	var sent atomic.Int32
-	for range 10 {
+	for range 50 {
 		group.Go(func() {
 			f.send(ctx, cc, func(ctx context.Context) error {
 				sent.Add(1)
@@ -209,7 +223,7 @@ func (f fleet) limited(cc *grpc.ClientConn) bool {
 		})
 	}
 	synctest.Wait()
-	return sent.Load() < 10
+	return sent.Load() < 50
 }
 
 // Without Slots, the calls to a target that is in trouble are limited, whatever connection they use. Those to other
