@@ -54,7 +54,7 @@ func newAttempt(c *call, body io.ReadCloser) *attempt {
 	a.request = c.request.WithContext(httptrace.WithClientTrace(ctx, a.trace()))
 	a.request.Cancel = nil //lint:ignore SA1019 when an http.Client closes it, the context ends, too
 	a.request.Header = c.request.Header.Clone()
-	a.request.Trailer = c.request.Trailer.Clone()
+	a.request.Trailer = c.trailer.Clone()
 	if c.request.URL != nil {
 		url := *c.request.URL
 		a.request.URL = &url
@@ -172,7 +172,7 @@ func (a *attempt) finish() {
 	}
 	limit, stop := a.discardLimit()
 	defer stop()
-	a.uploads.wait(limit)
+	a.uploads.end(limit)
 }
 
 // discard ends a, and returns within discardTime, whatever the response's body does. It reads what is left of the

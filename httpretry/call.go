@@ -20,8 +20,9 @@ type call struct {
 	idempotent bool          // and that does no harm, whatever the server has done with it
 	timeout    time.Duration // of an attempt; zero is none
 	attempts   int
-	last       *attempt // nil before the first attempt
-	length     length   // of the request's body
+	last       *attempt    // nil before the first attempt
+	length     length      // of the request's body
+	trailer    http.Header // the request's, before a body was read, which may set its values
 }
 
 // run sends the request, once it has a slot, until there is an answer or there must not be another attempt.
@@ -36,6 +37,7 @@ func (c *call) run() error {
 	c.resendable = resendable(c.request)
 	c.idempotent = c.resendable && t.idempotent(c.request)
 	c.timeout = t.attemptTimeout(c.idempotent)
+	c.trailer = c.request.Trailer.Clone()
 
 	retrier := backoff.Retrier{
 		AttemptTimeout: cmp.Or(c.timeout, -1),

@@ -147,3 +147,31 @@ func TestBodyInUse(t *testing.T) {
 		})
 	}
 }
+
+// A body that Base has not closed in time is not read any more when the next attempt may have begun.
+func TestReadTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var bodies []*strings.Reader
+		transport, _ := counted(func(req *http.Request) (*http.Response, error) {
+			read := func() error {
+				_, err := req.Body.Read(make([]byte, 1))
+				return err
+			}
+			require.NoError(t, read())
+			if len(bodies) == 1 {
+				time.AfterFunc(time.Second, func() { require.Equal(t, io.ErrClosedPipe, read()) })
+			}
+			return &http.Response{StatusCode: 503}, nil
+		})
+		req := newRequest(t, "PUT", "http://localhost", "")
+		req.GetBody = func() (io.ReadCloser, error) {
+			bodies = append(bodies, strings.NewReader("body"))
+			return io.NopCloser(bodies[len(bodies)-1]), nil
+		}
+		req.Body, _ = req.GetBody()
+		_, err := transport.RoundTrip(req)
+		require.NoError(t, err)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, len("ody"), bodies[0].Len())
+	})
+}

@@ -61,6 +61,7 @@ type uploads struct {
 	mu    sync.Mutex
 	inUse int           // those that are not closed, and Reads in progress
 	begun bool          // there has been a Read
+	over  bool          // there must not be another one: the next attempt may have begun
 	idle  chan struct{} // closed when inUse is zero; nil if nobody waits for that
 }
 
@@ -72,11 +73,11 @@ func (s *uploads) add(body io.ReadCloser, a *attempt) *upload {
 	return &upload{ReadCloser: body, attempt: a}
 }
 
-// beginRead notes that a Read of u begins, and reports whether it may, because u has not been closed. done must follow.
+// beginRead notes that a Read of u begins, and reports whether it may. done must follow then.
 func (s *uploads) beginRead(u *upload) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if u.closed {
+	if u.closed || s.over {
 		return false
 	}
 	s.begun = true
@@ -116,21 +117,25 @@ func (s *uploads) wasRead() bool {
 	return s.begun
 }
 
-// wait returns when no upload is in use any more, or limit has ended. It is called once.
-func (s *uploads) wait(limit context.Context) {
+// end returns when no upload is in use any more, or limit has ended. It is called once. No upload is read after that.
+func (s *uploads) end(limit context.Context) {
 	s.mu.Lock()
-	if s.inUse == 0 {
-		s.mu.Unlock()
-		return
-	}
 	idle := make(chan struct{})
-	s.idle = idle
+	if s.inUse == 0 {
+		close(idle)
+	} else {
+		s.idle = idle
+	}
 	s.mu.Unlock()
 
 	select {
 	case <-idle:
 	case <-limit.Done():
 	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
 }
 
 // A length is what the attempts have learned of the length of the request's body. It tells a body that is sent again
