@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/hashicorp/go-retryablehttp"
@@ -25,13 +26,14 @@ import (
 // clientWays are those of clients that have retries of their own.
 var clientWays = []way{
 	{"aws-standard", "default", []setting{
-		{"default", "3 attempts, waits from 50 ms on, 500 tokens", awsStandard(3)},
-		{"4 attempts", "", awsStandard(4)},
+		{"default", "3 attempts, waits from 50 ms on, 500 tokens", awsStandard(3, 500)},
+		{"4 attempts", "", awsStandard(4, 500)},
+		{"100 tokens", "", awsStandard(3, 100)},
 	}},
 	{"aws-adaptive", "late", []setting{
-		{"default", "only throttling errors slow it down, and there are none", awsAdaptive()},
-		{"late", "timeouts count as throttling", awsAdaptive(late)},
-		{"all", "all failures count as throttling", awsAdaptive(late, refused)},
+		{"default", "3 attempts; only throttling errors slow it down, and there are none", awsAdaptive(3, false)},
+		{"late", "timeouts count as throttling", awsAdaptive(3, true)},
+		{"late, 4 attempts", "", awsAdaptive(4, true)},
 	}},
 	{"retryablehttp", "1 retry", []setting{
 		{"default", "4 retries, after 1, 2, 4 and 8 s", retryableHTTP(4)},
@@ -58,37 +60,35 @@ func awsCalls(p process, r aws.Retryer) caller {
 }
 
 // seeded gives the retryer its own waits, but with random numbers that are seeded.
-func seeded(p process) func(*retry.StandardOptions) {
+func seeded(p process, attempts int) func(*retry.StandardOptions) {
 	return func(o *retry.StandardOptions) {
+		o.MaxAttempts = attempts
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
 			return seconds(p.random.Float64() * 0.05 * math.Pow(2, float64(attempt-1))), nil
 		})
 	}
 }
 
-func awsStandard(attempts int) func(process) caller {
+func awsStandard(attempts int, tokens uint) func(process) caller {
 	return func(p process) caller {
-		return awsCalls(p, retry.NewStandard(seeded(p), func(o *retry.StandardOptions) { o.MaxAttempts = attempts }))
+		return awsCalls(p, retry.NewStandard(seeded(p, attempts), func(o *retry.StandardOptions) {
+			o.RateLimiter = ratelimit.NewTokenRateLimit(tokens)
+		}))
 	}
 }
 
-func late(err error) bool    { return errors.Is(err, errLate) }
-func refused(err error) bool { return errors.Is(err, errRefused) }
-
-// awsAdaptive takes some errors for throttling.
-func awsAdaptive(throttling ...func(error) bool) func(process) caller {
+// awsAdaptive may take what is late for throttling.
+func awsAdaptive(attempts int, late bool) func(process) caller {
 	return func(p process) caller {
 		return awsCalls(p, polling{retry.NewAdaptiveMode(func(o *retry.AdaptiveModeOptions) {
 			o.FailOnNoAttemptTokens = true
-			o.StandardOptions = append(o.StandardOptions, seeded(p))
-			for _, is := range throttling {
-				o.Throttles = append(o.Throttles, retry.IsErrorThrottleFunc(func(err error) aws.Ternary {
-					if is(err) {
-						return aws.TrueTernary
-					}
-					return aws.UnknownTernary
-				}))
-			}
+			o.StandardOptions = append(o.StandardOptions, seeded(p, attempts))
+			o.Throttles = append(o.Throttles, retry.IsErrorThrottleFunc(func(err error) aws.Ternary {
+				if late && errors.Is(err, errLate) {
+					return aws.TrueTernary
+				}
+				return aws.UnknownTernary
+			}))
 		})})
 	}
 }

@@ -37,29 +37,29 @@ var failsafeWays = []way{
 		{"outside, quick", "limits of 1 to 200 from 5, windows of 10 samples, a queue of 10 to 20 times that, for 4 s", outside(limiters(quick()))},
 		{"quick", "the same around each attempt", inside(limiters(quick()))},
 	}},
-	{"failsafe-throttler", "final", []setting{
+	{"failsafe-throttler", "10 s, final", []setting{
 		{"default", "10 % in a minute, around each attempt", inside(func() policy { return adaptivethrottler.NewWithDefaults[any]() })},
 		{"50 %", "50 % of at least 10 in a minute", inside(throttler(time.Minute))},
 		{"10 s", "50 % of at least 10 in 10 s", inside(throttler(10 * time.Second))},
-		{"final", "the same, and what it refuses is not retried", composed(func(process) []policy {
+		{"10 s, final", "the same, and what it refuses is not retried", composed(func(process) []policy {
 			return []policy{retries().AbortOnErrors(adaptivethrottler.ErrExceeded).Build(), throttler(10 * time.Second)()}
 		})},
 	}},
-	{"failsafe-breaker", "final", []setting{
+	{"failsafe-breaker", "5 s", []setting{
 		{"example", "as in its documentation: opens after 5 failures in a row, for a minute, closes after 2 successes", inside(breaker(
 			circuitbreaker.NewBuilder[any]().WithFailureThreshold(5).WithDelay(time.Minute).WithSuccessThreshold(2)))},
 		{"5 s", "opens at half of at least 10 in 10 s, for 5 s, half of that up or down, then 3 probes", inside(breaker(rolling(5 * time.Second)))},
-		{"1 s", "the same, for 1 s", inside(breaker(rolling(time.Second)))},
-		{"final", "the same, and a call that finds it open is not retried", composed(func(process) []policy {
-			return []policy{retries().AbortOnErrors(circuitbreaker.ErrOpen).Build(), breaker(rolling(time.Second))()}
-		})},
+		{"5 s, final", "the same, and a call that finds it open is not retried", finalBreaker(5 * time.Second)},
+		{"1 s", "for 1 s", inside(breaker(rolling(time.Second)))},
+		{"1 s, final", "for 1 s, and a call that finds it open is not retried", finalBreaker(time.Second)},
 	}},
-	{"failsafe-bulkhead", "ten, waits", []setting{
+	{"failsafe-bulkhead", "ten, 4 s", []setting{
 		{"ten", "10 calls at once around the retries, none waits", composed(func(process) []policy {
 			return []policy{bulkhead.New[any](10), retries().Build()}
 		})},
-		{"ten, waits", "the others wait for 4 s", bulkheads(func(process) int { return 10 })},
-		{"right, waits", "as many as are right, the others wait for 4 s", bulkheads(process.right)},
+		{"ten, 4 s", "the others wait for 4 s", bulkheads(func(process) int { return 10 })},
+		{"five, 4 s", "5 calls, the others wait for 4 s", bulkheads(func(process) int { return 5 })},
+		{"right, 4 s", "as many as are right, the others wait for 4 s", bulkheads(process.right)},
 	}},
 }
 
@@ -99,7 +99,7 @@ func limiters(b adaptivelimiter.Builder[any]) func() policy {
 
 func quick() adaptivelimiter.Builder[any] {
 	return adaptivelimiter.NewBuilder[any]().WithLimits(1, 200, 5).WithRecentWindow(time.Second, 30*time.Second, 10).
-		WithQueueing(10, 20).WithMaxWaitTime(4 * time.Second)
+		WithQueueing(10, 20).WithMaxWaitTime(patience)
 }
 
 func throttler(period time.Duration) func() policy {
@@ -112,6 +112,12 @@ func breaker(b circuitbreaker.Builder[any]) func() policy {
 	return func() policy { return b.Build() }
 }
 
+func finalBreaker(open time.Duration) func(process) caller {
+	return composed(func(process) []policy {
+		return []policy{retries().AbortOnErrors(circuitbreaker.ErrOpen).Build(), breaker(rolling(open))()}
+	})
+}
+
 func rolling(open time.Duration) circuitbreaker.Builder[any] {
 	return circuitbreaker.NewBuilder[any]().WithFailureRateThreshold(0.5, 10, 10*time.Second).
 		WithDelay(open).WithJitterFactor(0.5).WithSuccessThreshold(3)
@@ -119,6 +125,6 @@ func rolling(open time.Duration) circuitbreaker.Builder[any] {
 
 func bulkheads(size func(process) int) func(process) caller {
 	return composed(func(p process) []policy {
-		return []policy{bulkhead.NewBuilder[any](uint(size(p))).WithMaxWaitTime(4 * time.Second).Build(), retries().Build()}
+		return []policy{bulkhead.NewBuilder[any](uint(size(p))).WithMaxWaitTime(patience).Build(), retries().Build()}
 	})
 }

@@ -37,13 +37,20 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// Which settings of a way take part.
+const (
+	best  = "best"
+	both  = "two"
+	every = "all"
+)
+
 // options are the flags.
 type options struct {
 	plan     // what all scenes have in common
 	scenes   []scene
 	entries  []*entry
 	seeds    int
-	settings bool   // choose the best setting of each way
+	settings string // which of each way
 	out      string // the file for the figures of each run, if there is to be one
 }
 
@@ -51,14 +58,15 @@ type options struct {
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("contest", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	inScenes := flags.String("scenes", "all", "`scenes`, separated by commas; all, short for those that matter most, list to list them")
-	inWays := flags.String("ways", "all", "`ways`, separated by commas; all, short for those that matter most, list to list them")
-	flags.BoolVar(&o.settings, "settings", false, "compare all settings of the ways, and say which is the best")
+	inScenes := flags.String("scenes", "all", "`scenes`, separated by commas; all, short for those that matter most")
+	inWays := flags.String("ways", "all", "`ways`, separated by commas; all, short for those that matter most")
+	flags.StringVar(&o.settings, "settings", both, "`which` settings of each way: best, two (that of its documentation, and the best),\n"+
+		"or all, to compare them over the scenes")
 	flags.IntVar(&o.seeds, "seeds", 3, "`number` of seeds of the random numbers; figures are means")
 	flags.Float64Var(&o.load, "load", 0.8, "`load` before the trouble, as a share of what the service can do")
 	flags.IntVar(&o.procs, "procs", 5, "`number` of processes")
 	flags.DurationVar(&o.work, "work", 20*time.Millisecond, "how `long` a worker works on a request, on average; from 0.1 s on requests are much alike")
-	flags.DurationVar(&o.before, "before", 2*time.Minute, "for how `long` calls begin before the trouble")
+	flags.DurationVar(&o.before, "before", time.Minute, "for how `long` calls begin before the trouble")
 	flags.DurationVar(&o.after, "after", time.Minute, "for how `long` calls that begin after the trouble count")
 	flags.StringVar(&o.out, "out", "", "write the figures of each run to this `file`, separated by tabs")
 	if err := flags.Parse(args); err != nil {
@@ -81,6 +89,8 @@ func (o options) check(rest int) error {
 	switch {
 	case rest > 0:
 		return errors.New("arguments that are no flags")
+	case o.settings != best && o.settings != both && o.settings != every:
+		return errors.New("-settings is not two, best or all")
 	case !(o.load >= 0.01 && o.load <= 1):
 		return errors.New("-load is not from 0.01 to 1")
 	case o.seeds < 1 || o.procs < 1 || o.procs > 1000:

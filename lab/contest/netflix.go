@@ -15,26 +15,34 @@ import (
 var netflixWays = []way{
 	{"gradient2", "quick", []setting{
 		{"default", "around each attempt, which waits for 1 s", limited(gradient2, 100, time.Second, false)},
-		{"quick", "limits of 1 to 200 from 4, windows of 10 samples, attempts wait for 4 s", limited(smallGradient2, 10, 4*time.Second, false)},
-		{"quick, outside", "the same around the retries", limited(smallGradient2, 10, 4*time.Second, true)},
+		{"quick", "limits of 1 to 200 from 4, windows of 10 samples, attempts wait for 4 s", limited(smallGradient2, 10, patience, false)},
+		{"quick, outside", "the same around the retries", limited(smallGradient2, 10, patience, true)},
 	}},
 	{"vegas", "quick", []setting{
 		{"default", "around each attempt, which waits for 1 s", limited(vegas, 100, time.Second, false)},
-		{"quick", "windows of 10 samples, attempts wait for 4 s", limited(vegas, 10, 4*time.Second, false)},
-		{"quick, outside", "the same around the retries", limited(vegas, 10, 4*time.Second, true)},
+		{"quick", "windows of 10 samples, attempts wait for 4 s", limited(vegas, 10, patience, false)},
+		{"small", "limits of 1 to 20 from 4, windows of 10 samples, attempts wait for 4 s", limited(smallVegas, 10, patience, false)},
+		{"small, outside", "the same around the retries", limited(smallVegas, 10, patience, true)},
 	}},
 	{"aimd", "half, outside", []setting{
 		{"default", "around each attempt, which waits for 1 s", limited(aimd(0.9), 100, time.Second, false)},
-		{"half", "half as much when late, windows of 10 samples, attempts wait for 4 s", limited(aimd(0.5), 10, 4*time.Second, false)},
-		{"half, outside", "the same around the retries", limited(aimd(0.5), 10, 4*time.Second, true)},
+		{"half", "half as much when late, windows of 10 samples, attempts wait for 4 s", limited(aimd(0.5), 10, patience, false)},
+		{"outside", "windows of 10 samples, around the retries, calls wait for 4 s", limited(aimd(0.9), 10, patience, true)},
+		{"half, outside", "half as much when late, around the retries", limited(aimd(0.5), 10, patience, true)},
 	}},
 }
 
 func gradient2() core.Limit { return limit.NewDefaultGradient2Limit("", nil, nil) }
 
-func smallGradient2() core.Limit { return must(limit.NewGradient2Limit("", 4, 200, 1, nil, 0.2, 600, nil, nil)) }
+func smallGradient2() core.Limit {
+	return must(limit.NewGradient2Limit("", 4, 200, 1, nil, 0.2, 600, nil, nil))
+}
 
 func vegas() core.Limit { return limit.NewDefaultVegasLimit("", nil, nil) }
+
+func smallVegas() core.Limit {
+	return limit.NewVegasLimitWithRegistry("", 4, nil, 20, -1, nil, nil, nil, nil, nil, -1, nil, nil)
+}
 
 func aimd(ratio float64) func() core.Limit {
 	return func() core.Limit { return limit.NewAIMDLimit("", 10, ratio, 1, nil) }

@@ -5,7 +5,7 @@ import "time"
 // scene is what a service and its clients go through.
 type scene struct {
 	name, about string
-	length      time.Duration      // of the trouble
+	length      time.Duration       // of the trouble
 	begin, end  func(all []*server) // of the trouble; nil: the servers are well
 
 	load    float64 // before the trouble, if it is not that of the flag

@@ -37,7 +37,7 @@ type server struct {
 
 	workers int
 	work    time.Duration // of a request, on average
-	steady  bool          // the work of requests is much alike; otherwise it is exponentially distributed
+	stages  int           // of the work, each of which is exponentially distributed; zero: all work is the same
 
 	stopped bool          // it neither begins work nor answers
 	refuses float64       // the share of the attempts that are refused without any work
@@ -106,17 +106,16 @@ func (s *server) begin() {
 	}
 }
 
-// draw returns the work of a request: an exponential distribution, or the sum of four.
+// draw returns the work of a request. It requires mu.
 func (s *server) draw() time.Duration {
-	stages := 1
-	if s.steady {
-		stages = 4
+	if s.stages == 0 {
+		return s.work
 	}
 	sum := 0.0
-	for range stages {
+	for range s.stages {
 		sum += s.random.ExpFloat64()
 	}
-	return time.Duration(sum / float64(stages) * float64(s.work))
+	return time.Duration(sum / float64(s.stages) * float64(s.work))
 }
 
 // change changes something of the server, and lets it go on.

@@ -20,11 +20,11 @@ type entry struct {
 	tallies [][]tally // by scene and seed
 }
 
-// entries returns what takes part of a way: the setting of its documentation and the best one, or all.
-func (w way) entries(all bool) (entries []*entry) {
+// entries returns the settings of a way that take part.
+func (w way) entries(which string) (entries []*entry) {
 	for i, s := range w.settings {
-		best := s.name == w.best
-		if !all && i > 0 && !best {
+		documented := i == 0 && which == both
+		if which != every && !documented && s.name != w.best {
 			continue
 		}
 		title := w.name
@@ -88,11 +88,11 @@ func (e *entry) means(figure func(tally) float64) []float64 {
 
 // write writes the tables, and the figures of all runs to a file.
 func (o options) write(w io.Writer) error {
-	o.writeTable(w, "Lost, %", tally.percent, report.Percent)
-	o.writeTable(w, "Lost, seconds of traffic", tally.seconds, report.Decimals(1))
-	if o.settings {
+	if o.settings == every {
 		o.writeSettings(w)
 	} else {
+		o.writeTable(w, "Lost, %", tally.percent, report.Percent)
+		o.writeTable(w, "Lost, seconds of traffic", tally.seconds, report.Decimals(1))
 		o.explain(w)
 	}
 	if o.out == "" {
@@ -119,20 +119,21 @@ func (o options) writeTable(w io.Writer, title string, figure func(tally) float6
 
 // writeSettings writes which setting of each way loses least over the scenes.
 func (o options) writeSettings(w io.Writer) {
-	best := map[string]*entry{}
 	total := func(e *entry) float64 { return e.means(tally.percent)[len(o.scenes)] }
+	first := map[string]*entry{}
 	for _, e := range o.entries {
-		if best[e.way] == nil || total(e) < total(best[e.way]) {
-			best[e.way] = e
+		if first[e.way] == nil || total(e) < total(first[e.way]) {
+			first[e.way] = e
 		}
 	}
-	table := [][]string{{"Way", "setting", "mean, %", "", "what it is"}}
+
+	table := [][]string{{"Way", "setting", "lost, %", "", "what it is"}}
 	for _, e := range o.entries {
 		mark := ""
-		if e == best[e.way] {
-			mark = "best"
+		if e == first[e.way] {
+			mark = best
 		}
-		table = append(table, []string{e.way, e.name, report.Percent(total(e)), mark, e.about})
+		table = append(table, []string{e.way, e.name, report.Decimals(1)(total(e)), mark, e.about})
 	}
 	report.Write(w, table)
 }

@@ -15,6 +15,7 @@ import (
 const (
 	timeout  = time.Second     // of an attempt
 	deadline = 5 * time.Second // of a call
+	patience = 4 * time.Second // of who waits for a place: the rest is for an attempt
 )
 
 const capacity = 100 // requests that the service can do in a second
@@ -42,10 +43,14 @@ func (p plan) build() []*server {
 	if p.roomy {
 		workers, work = 10, p.work
 	}
+	stages := 1
+	if work >= 100*time.Millisecond {
+		stages = 4
+	}
 	var servers []*server
 	for i := range n {
 		random := rand.New(rand.NewPCG(p.seed, uint64(i+2)))
-		servers = append(servers, &server{random: random, workers: workers, work: work, steady: work > 100*time.Millisecond})
+		servers = append(servers, &server{random: random, workers: workers, work: work, stages: stages})
 	}
 	return servers
 }

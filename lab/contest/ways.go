@@ -32,10 +32,10 @@ var shortWays = "none,three,slots-budget,failsafe-limiter,v7-breaker,gradient2,a
 var ways = []way{
 	{"none", "one attempt", []setting{{"one attempt", "", func(p process) caller { return p.once }}}},
 	{"three", "3 retries", []setting{{"3 retries", "", func(p process) caller { return loop(p.once) }}}},
-	{"semaphore", "right", []setting{
-		{"ten", "10 calls at once, with 3 retries", func(p process) caller { return semaphore(10, loop(p.once)) }},
-		{"right", "as many as are right", func(p process) caller { return semaphore(p.right(), loop(p.once)) }},
-		{"attempts", "as many attempts as are right", func(p process) caller { return loop(semaphore(p.right(), p.once)) }},
+	{"semaphore", "ten, 4 s", []setting{
+		{"ten", "10 calls at once, with 3 retries, the others wait", func(p process) caller { return semaphore(10, deadline, loop(p.once)) }},
+		{"ten, 4 s", "the others wait for 4 s", func(p process) caller { return semaphore(10, patience, loop(p.once)) }},
+		{"right, 4 s", "as many as are right", func(p process) caller { return semaphore(p.right(), patience, loop(p.once)) }},
 	}},
 
 	{"slots", "new(Slots)", []setting{{"new(Slots)", "", func(p process) caller { return ours(p, new(backoff.Slots), nil) }}}},
@@ -52,8 +52,8 @@ var ways = []way{
 		{"no limit", "the default: until the deadline", func(p process) caller { return retry7(p.once, 0) }},
 		{"2 tries", "", func(p process) caller { return retry7(p.once, 2) }},
 	}},
-	{"v7-breaker", "1 s, open", breakers(retry7)},
-	{"v5-breaker", "1 s, open", breakers(retry5)},
+	{"v7-breaker", "1 s, final", breakers(retry7)},
+	{"v5-breaker", "1 s, final", breakers(retry5)},
 }
 
 // right is the number of calls at once that is right for who knows how many a process makes: three quarters of those
@@ -94,14 +94,16 @@ func loop(do caller) caller {
 	}
 }
 
-// semaphore lets n calls at once through. The others wait.
-func semaphore(n int, do caller) caller {
+// semaphore lets n calls at once through. The others wait, for so long at most.
+func semaphore(n int, longest time.Duration, do caller) caller {
 	places := make(chan struct{}, n)
 	return func(ctx context.Context) error {
+		waiting, cancel := context.WithTimeout(ctx, longest)
+		defer cancel()
 		select {
 		case places <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-waiting.Done():
+			return waiting.Err()
 		}
 		defer func() { <-places }()
 		return do(ctx)
@@ -174,8 +176,9 @@ func breakers(retry func(caller, uint) caller) []setting {
 		{"example", "as in its example: opens at 60 % of at least 3 since it closed, for 60 s", of(gobreaker.Settings{ReadyToTrip: failing(3, 0.6)}, false)},
 		{"zero", "the zero Settings: opens after 6 failures in a row, for 60 s", of(gobreaker.Settings{}, false)},
 		{"5 s", "opens at half of at least 10 in 10 s, for 5 s, then 3 probes", of(rolling(5*time.Second), false)},
-		{"1 s", "the same, for 1 s", of(rolling(time.Second), false)},
-		{"1 s, open", "the same, and a call that finds it open is not retried", of(rolling(time.Second), true)},
+		{"5 s, final", "the same, and a call that finds it open is not retried", of(rolling(5*time.Second), true)},
+		{"1 s", "for 1 s", of(rolling(time.Second), false)},
+		{"1 s, final", "for 1 s, and a call that finds it open is not retried", of(rolling(time.Second), true)},
 	}
 }
 
