@@ -13,18 +13,18 @@ import (
 
 // netflixWays are the limits of Netflix, in go-concurrency-limits. Calls or attempts without a permit wait, in order.
 var netflixWays = []way{
-	{"gradient2", "quick", []setting{
+	{"gradient2", "quick, outside", []setting{
 		{"default", "around each attempt, which waits for 1 s", limited(gradient2, 100, time.Second, false)},
 		{"quick", "limits of 1 to 200 from 4, windows of 10 samples, attempts wait for 4 s", limited(smallGradient2, 10, patience, false)},
 		{"quick, outside", "the same around the retries", limited(smallGradient2, 10, patience, true)},
 	}},
-	{"vegas", "quick", []setting{
+	{"vegas", "small, outside", []setting{
 		{"default", "around each attempt, which waits for 1 s", limited(vegas, 100, time.Second, false)},
 		{"quick", "windows of 10 samples, attempts wait for 4 s", limited(vegas, 10, patience, false)},
 		{"small", "limits of 1 to 20 from 4, windows of 10 samples, attempts wait for 4 s", limited(smallVegas, 10, patience, false)},
 		{"small, outside", "the same around the retries", limited(smallVegas, 10, patience, true)},
 	}},
-	{"aimd", "half, outside", []setting{
+	{"aimd", "half", []setting{
 		{"default", "around each attempt, which waits for 1 s", limited(aimd(0.9), 100, time.Second, false)},
 		{"half", "half as much when late, windows of 10 samples, attempts wait for 4 s", limited(aimd(0.5), 10, patience, false)},
 		{"outside", "windows of 10 samples, around the retries, calls wait for 4 s", limited(aimd(0.9), 10, patience, true)},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,7 +14,7 @@ import (
 // small is a plan for a process with 20 calls a second, with a trouble of 5 s.
 func small(s scene) plan {
 	s.procs, s.rate, s.load, s.length = 1, 20, 0.5, 5*time.Second
-	return plan{scene: s, seed: 1, work: 20 * time.Millisecond, before: 10 * time.Second, after: 5 * time.Second}
+	return plan{scene: s, seed: 1, work: 20 * time.Millisecond, before: 5 * time.Second, after: 5 * time.Second}
 }
 
 // settingOf returns a setting of a way, the best one for an empty name.
@@ -42,8 +43,8 @@ func TestCounting(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch at := time.Since(start); {
-			case at < 10*time.Second || at >= 20*time.Second:
-			case at < 15*time.Second:
+			case at < 5*time.Second || at >= 15*time.Second:
+			case at < 10*time.Second:
 				inTrouble++
 			default:
 				afterwards++
@@ -82,7 +83,7 @@ func TestProcesses(t *testing.T) {
 		return func(context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()
-			if time.Since(start) < 10*time.Second {
+			if time.Since(start) < 5*time.Second {
 				early[id]++
 			} else {
 				late[id]++
@@ -143,6 +144,21 @@ func TestRetries(t *testing.T) {
 		got := play(s.set, p)
 		require.Greater(t, got.attempts(), 1.01)
 		require.Less(t, got.lost, none.lost)
+	})
+}
+
+// While the service hangs, what protects it makes far fewer attempts than three retries do. A setting whose protection is
+// not in the way of its attempts would make as many.
+func TestOutage(t *testing.T) {
+	p := small(scene{begin: all(stop), end: all(goOn)})
+	p.length = 10 * time.Second
+	three := play(settingOf(t, "three", "").set, p)
+	require.Greater(t, three.attempts(), 2.0)
+	eachSetting(t, func(t *testing.T, w way, s setting) {
+		if slices.Contains([]string{"three", "v7", "failsafe", "retryablehttp"}, w.name) {
+			t.Skip("it does not protect the service")
+		}
+		require.Less(t, play(s.set, p).attempts(), 0.75*three.attempts())
 	})
 }
 

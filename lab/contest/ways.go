@@ -32,7 +32,7 @@ var shortWays = "none,three,slots-budget,failsafe-limiter,v7-breaker,gradient2,a
 var ways = []way{
 	{"none", "one attempt", []setting{{"one attempt", "", func(p process) caller { return p.once }}}},
 	{"three", "3 retries", []setting{{"3 retries", "", func(p process) caller { return loop(p.once) }}}},
-	{"semaphore", "ten, 4 s", []setting{
+	{"semaphore", "right, 4 s", []setting{
 		{"ten", "10 calls at once, with 3 retries, the others wait", func(p process) caller { return semaphore(10, deadline, loop(p.once)) }},
 		{"ten, 4 s", "the others wait for 4 s", func(p process) caller { return semaphore(10, patience, loop(p.once)) }},
 		{"right, 4 s", "as many as are right", func(p process) caller { return semaphore(p.right(), patience, loop(p.once)) }},
@@ -49,7 +49,6 @@ var ways = []way{
 
 	{"v7", "2 tries", []setting{
 		{"5 tries", "as in its README, with the default waits", func(p process) caller { return retry7(p.once, 5) }},
-		{"no limit", "the default: until the deadline", func(p process) caller { return retry7(p.once, 0) }},
 		{"2 tries", "", func(p process) caller { return retry7(p.once, 2) }},
 	}},
 	{"v7-breaker", "1 s, final", breakers(retry7)},
