@@ -1,3 +1,78 @@
+// Contest compares what protects a service from its clients: this library beside those that somebody might take
+// instead. All run against the same service, in goroutines whose time is simulated by testing/synctest. Contest -h lists
+// the flags. With two or three scenes and ways it takes seconds; everything takes some ten minutes of a processor.
+//
+//	contest                                    # all ways in all scenes, with three seeds
+//	contest -scenes short -ways short -settings best    # the ways and scenes that matter most
+//	contest -settings all                      # which setting of each way is the best
+//	contest -scenes down10,half60 -ways slots,gradient2 -seeds 1
+//
+// # The service and its clients
+//
+// The service can do 100 requests in a second. It works through a queue without limit in order, whether or not clients
+// still wait, as in the model of Bronson et al., "Metastable Failures in Distributed Systems" (HotOS 2021). The work of
+// a request is exponentially distributed. Five processes call it, at random times and with load 0.8. An attempt has 1 s
+// and a call 5 s. An attempt fails in one of two ways: it is late, or it is refused.
+//
+// The calls that count begin from the trouble on, until a minute after it. A call is lost if it returns an error. Losses
+// are shown in per cent of these calls, and as seconds of the traffic before the trouble. With the same seed all ways
+// get the same calls.
+//
+// Contest prints what the scenes are. In those of a healthy day, fifty calls begin at once every 20 s. In twice, the
+// processes that set numbers know of the traffic to come; in traffic4 they do not. Who sets a number of calls at once
+// knows the right one, except where it is written: three quarters of the calls that a process makes in a second × the
+// timeout of an attempt.
+//
+// # The settings
+//
+// The first setting of each way is the one of its documentation or its example. The best one loses least on average over
+// all scenes, of those that were tried, which are all in the code. Contest -settings all chooses it. All releases are
+// pinned in go.mod.
+//
+//	semaphore            a channel, with three retries inside. The right number is the best, if a call stops waiting
+//	                     while there is still time for an attempt.
+//	v7                   cenkalti/backoff v7, five tries in its README. Two are the best: retries only add to the load.
+//	v7-breaker           and v5-breaker: sony/gobreaker around each attempt of v7 or v5. It is best if it looks at ten
+//	                     seconds, opens for one, and calls that find it open are not retried. In its example it looks at
+//	                     all calls since it has closed, so it opens after a minute of trouble, if at all.
+//	failsafe             failsafe-go's retries alone. The default, two retries without waits, is the best: one fewer.
+//	failsafe-budget      half of the default budget is the best.
+//	failsafe-limiter     the adaptive limiter is best around the whole call, where it counts a call once, with a small
+//	                     first limit and a long queue. By default it refuses, and each refusal is retried.
+//	failsafe-throttler   is best with ten seconds, and if what it refuses is not retried.
+//	failsafe-breaker     is best if it looks at ten seconds and opens for about five. In its documentation it opens for a
+//	                     minute.
+//	failsafe-bulkhead    needs a number. Five calls in each process are the best, by little: the right number and ten do
+//	                     better where attempts hang.
+//	gradient2            Netflix's limits, in go-concurrency-limits. Quick windows and no minimum of 20 are the best, the
+//	                     limit around the whole call. By default a process never has fewer than 20 calls at once.
+//	vegas                is best with a limit of at most 20, around the whole call.
+//	aimd                 is best if it backs off by half, around each attempt. The documentation recommends it for
+//	                     clients.
+//	aws-standard         the AWS SDK for Go. A fifth of its tokens is the best.
+//	aws-adaptive         is best if timeouts count as throttling. By default only the answers that say so do.
+//	grpc                 the service config of gRPC's guide. gRPC-Go has no timeout for an attempt: a call with its 5 s
+//	                     is better than one with 1 s.
+//	retryablehttp        go-retryablehttp. One retry in place of four is the best.
+//
+// Our own ways have no settings: new(Slots) alone and with new(Budget), new(Budget) alone, and NewSlots with the right
+// number.
+//
+// # Random numbers
+//
+// The waits of all ways are seeded: libraries that take a function for them get one with their own distribution. What
+// has a global source of random numbers is not: the refusals of failsafe's limiter and throttler, the waits of gRPC, and
+// when vegas probes. Their figures change by a point or two from one run to the next, as they do from seed to seed.
+// Calls that wait for Netflix's limits go on in no fixed order when many end at once, which changes less. All others
+// print the same figures each time.
+//
+// The adaptive mode of AWS waits for a token itself, but it rounds the wait down, in the end to nothing, in which simulated
+// time stands still. So it fails without a token, and is asked again every 20 ms.
+//
+// Netflix's limits are told nothing of attempts that were refused. The other choice, to count them as dropped, is worse
+// for them.
+//
+// Contest exits with 0 after success, with 1 if the results cannot be written, and with 2 for bad usage.
 package main
 
 import (
