@@ -34,7 +34,7 @@
 //	v7                   cenkalti/backoff v7, five tries in its README. Two are the best: retries only add to the load.
 //	v7-breaker           and v5-breaker: sony/gobreaker around each attempt of v7 or v5. It is best if it looks at ten
 //	                     seconds, opens for one, and calls that find it open are not retried. In its example it looks at
-//	                     all calls since it has closed, so it opens after a minute of trouble, if at all.
+//	                     all calls since it last closed, so good ones long ago keep it closed.
 //	failsafe             failsafe-go's retries alone. The default, two retries without waits, is the best: one fewer.
 //	failsafe-budget      half of the default budget is the best.
 //	failsafe-limiter     the adaptive limiter is best around the whole call, where it counts a call once, with a small
@@ -193,7 +193,7 @@ func choose[T any](from []T, name func(T) string, list, short string) (chosen []
 	for _, one := range from {
 		names = append(names, name(one))
 	}
-	for _, wanted := range strings.Split(list, ",") {
+	for _, wanted := range strings.SplitSeq(list, ",") {
 		i := slices.Index(names, wanted)
 		if i < 0 {
 			return nil, fmt.Errorf("%q is none of %s", wanted, strings.Join(names, ", "))

@@ -19,44 +19,38 @@ type scene struct {
 	burst   int     // calls at once, every 20 s
 }
 
-const (
-	tenSeconds   = 10 * time.Second
-	minute       = time.Minute
-	threeMinutes = 3 * time.Minute
-)
-
-// short are the scenes that matter most.
+// shortScenes are the scenes that matter most.
 var shortScenes = "down10,down60,restart10,half60,half180,fail30,hang30,oneof5,traffic4,healthy.8"
 
 var scenes = []scene{
-	{name: "down10", about: "hangs for 10 s, and keeps its queue", length: tenSeconds, begin: all(stop), end: all(goOn)},
-	{name: "down60", about: "hangs for 60 s, and keeps its queue", length: minute, begin: all(stop), end: all(goOn)},
-	{name: "restart10", about: "hangs for 10 s, and loses all that it has", length: tenSeconds, begin: all(stop), end: all((*server).restart)},
-	{name: "refuse10", about: "refuses all attempts for 10 s", length: tenSeconds, begin: refuse(1), end: refuse(0)},
-	{name: "refuse60", about: "refuses all attempts for 60 s", length: minute, begin: refuse(1), end: refuse(0)},
-	{name: "half60", about: "has half of its capacity for 60 s", length: minute, begin: all(halve), end: all(double)},
-	{name: "half180", about: "has half of its capacity for 180 s", length: threeMinutes, begin: all(halve), end: all(double)},
-	{name: "fail30", about: "30 % of the attempts are refused, for 60 s", length: minute, begin: refuse(0.3), end: refuse(0)},
-	{name: "fail85", about: "85 % of the attempts are refused, for 60 s", length: minute, begin: refuse(0.85), end: refuse(0)},
-	{name: "hang5", about: "5 % of the attempts hang, for 60 s", length: minute, begin: hang(0.05), end: hang(0)},
-	{name: "hang30", about: "30 % of the attempts hang, for 60 s", length: minute, begin: hang(0.3), end: hang(0)},
-	{name: "hang50", about: "50 % of the attempts hang, for 60 s", length: minute, begin: hang(0.5), end: hang(0)},
-	{name: "hang70", about: "70 % of the attempts hang, for 60 s", length: minute, begin: hang(0.7), end: hang(0)},
-	{name: "oneof5", about: "one of five servers hangs for 60 s, and loses all that it has", length: minute, servers: 5,
+	{name: "down10", about: "hangs for 10 s, and keeps its queue", length: 10 * time.Second, begin: all(stop), end: all(goOn)},
+	{name: "down60", about: "hangs for 60 s, and keeps its queue", length: time.Minute, begin: all(stop), end: all(goOn)},
+	{name: "restart10", about: "hangs for 10 s, and loses all that it has", length: 10 * time.Second, begin: all(stop), end: all((*server).restart)},
+	{name: "refuse10", about: "refuses all attempts for 10 s", length: 10 * time.Second, begin: refuse(1), end: refuse(0)},
+	{name: "refuse60", about: "refuses all attempts for 60 s", length: time.Minute, begin: refuse(1), end: refuse(0)},
+	{name: "half60", about: "has half of its capacity for 60 s", length: time.Minute, begin: all(halve), end: all(double)},
+	{name: "half180", about: "has half of its capacity for 180 s", length: 3 * time.Minute, begin: all(halve), end: all(double)},
+	{name: "fail30", about: "30 % of the attempts are refused, for 60 s", length: time.Minute, begin: refuse(0.3), end: refuse(0)},
+	{name: "fail85", about: "85 % of the attempts are refused, for 60 s", length: time.Minute, begin: refuse(0.85), end: refuse(0)},
+	{name: "hang5", about: "5 % of the attempts hang, for 60 s", length: time.Minute, begin: hang(0.05), end: hang(0)},
+	{name: "hang30", about: "30 % of the attempts hang, for 60 s", length: time.Minute, begin: hang(0.3), end: hang(0)},
+	{name: "hang50", about: "50 % of the attempts hang, for 60 s", length: time.Minute, begin: hang(0.5), end: hang(0)},
+	{name: "hang70", about: "70 % of the attempts hang, for 60 s", length: time.Minute, begin: hang(0.7), end: hang(0)},
+	{name: "oneof5", about: "one of five servers hangs for 60 s, and loses all that it has", length: time.Minute, servers: 5,
 		begin: some(1, stop), end: some(1, (*server).restart)},
-	{name: "twoof5", about: "two of five servers hang for 60 s, and lose all that they have", length: minute, servers: 5,
+	{name: "twoof5", about: "two of five servers hang for 60 s, and lose all that they have", length: time.Minute, servers: 5,
 		begin: some(2, stop), end: some(2, (*server).restart)},
-	{name: "slow3", about: "answers take three times as long for 60 s, but no capacity", length: minute, begin: all(slow), end: all(quicken)},
-	{name: "crowd10", about: "hangs for 10 s; from then on four times the processes share the calls", length: tenSeconds,
+	{name: "slow3", about: "answers take three times as long for 60 s, but no capacity", length: time.Minute, begin: all(slow), end: all(quicken)},
+	{name: "crowd10", about: "hangs for 10 s; from then on four times the processes share the calls", length: 10 * time.Second,
 		begin: all(stop), end: all(goOn), crowd: 4},
-	{name: "traffic4", about: "four times the traffic for 10 s", length: tenSeconds, surge: 4},
-	{name: "twice", about: "twice the traffic for 60 s, to load 0.8", length: minute, load: 0.4, surge: 2, known: true},
-	{name: "healthy.5", about: "a healthy day at load 0.5, 50 calls at once every 20 s", length: minute, load: 0.5, burst: 50},
-	{name: "healthy.8", about: "a healthy day at load 0.8, 50 calls at once every 20 s", length: minute, load: 0.8, burst: 50},
-	{name: "healthy.9", about: "a healthy day at load 0.9, 50 calls at once every 20 s", length: minute, load: 0.9, burst: 50},
-	{name: "low1", about: "one process with one call a second, the service is idle and hangs for 10 s", length: tenSeconds,
+	{name: "traffic4", about: "four times the traffic for 10 s", length: 10 * time.Second, surge: 4},
+	{name: "twice", about: "twice the traffic for 60 s, to load 0.8", length: time.Minute, load: 0.4, surge: 2, known: true},
+	{name: "healthy.5", about: "a healthy day at load 0.5, 50 calls at once every 20 s", length: time.Minute, load: 0.5, burst: 50},
+	{name: "healthy.8", about: "a healthy day at load 0.8, 50 calls at once every 20 s", length: time.Minute, load: 0.8, burst: 50},
+	{name: "healthy.9", about: "a healthy day at load 0.9, 50 calls at once every 20 s", length: time.Minute, load: 0.9, burst: 50},
+	{name: "low1", about: "one process with one call a second, the service is idle and hangs for 10 s", length: 10 * time.Second,
 		begin: all(stop), end: all(goOn), procs: 1, rate: 1, roomy: true},
-	{name: "low40", about: "40 processes with one call a second each, the service hangs for 10 s", length: tenSeconds,
+	{name: "low40", about: "40 processes with one call a second each, the service hangs for 10 s", length: 10 * time.Second,
 		begin: all(stop), end: all(goOn), procs: 40, rate: 40},
 }
 
