@@ -193,7 +193,7 @@ func choose[T any](from []T, name func(T) string, list, short string) (chosen []
 	for _, one := range from {
 		names = append(names, name(one))
 	}
-	for _, wanted := range strings.SplitSeq(list, ",") {
+	for wanted := range strings.SplitSeq(list, ",") {
 		i := slices.Index(names, wanted)
 		if i < 0 {
 			return nil, fmt.Errorf("%q is none of %s", wanted, strings.Join(names, ", "))
