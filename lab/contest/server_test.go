@@ -60,6 +60,7 @@ func TestServer(t *testing.T) {
 		"two workers":           {2, []event{arrival(0), arrival(0.1), arrival(0.2)}, "1, 1.1, 2"},
 		"works for those gone":  {1, []event{arrival(0), arrival(0.1), arrival(0.2), arrival(0.3), arrival(0.4), arrival(3)}, "1, 2, 3, 4, 4.4 late, 6"},
 		"stop and go on":        {1, []event{arrival(0), arrival(0.1), {0.5, stop}, arrival(0.6), {3, goOn}}, "3, 4, 4.6 late"},
+		"stop without work":     {1, []event{{0.5, stop}, arrival(0.6), {2, goOn}}, "3"},
 		"restart":               {1, []event{arrival(0), arrival(0.1), {0.5, (*server).restart}, arrival(0.6)}, "0.5 refused, 0.5 refused, 1.6"},
 		"restart after a stop":  {1, []event{arrival(0), {0.5, stop}, {2, (*server).restart}, arrival(2.5)}, "2 refused, 3.5"},
 		"half of its capacity":  {2, []event{{0, halve}, arrival(0), arrival(0.1), {1.5, double}, arrival(1.6)}, "1, 2, 2.6"},

@@ -162,6 +162,14 @@ func TestOutage(t *testing.T) {
 	})
 }
 
+// AWS's adaptive mode slows down if timeouts count as throttling, and not by default.
+func TestAdaptive(t *testing.T) {
+	p := small(scene{begin: all(stop), end: all(goOn)})
+	usual := play(settingOf(t, "aws-adaptive", "default").set, p)
+	slower := play(settingOf(t, "aws-adaptive", "late").set, p)
+	require.Less(t, slower.requests, usual.requests/2)
+}
+
 // eachSetting runs a test of every setting of every way.
 func eachSetting(t *testing.T, test func(*testing.T, way, setting)) {
 	t.Helper()
