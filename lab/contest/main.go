@@ -69,8 +69,8 @@
 // The adaptive mode of AWS waits for a token itself, but it rounds the wait down, in the end to nothing, in which simulated
 // time stands still. So it fails without a token, and is asked again every 20 ms.
 //
-// Netflix's limits are told nothing of attempts that were refused. The other choice, to count them as dropped, is worse
-// for them.
+// Netflix's limits are told nothing of attempts that were refused. That is kind to them: a dropped attempt would lower
+// the limit of aimd and vegas, though nothing is overloaded.
 //
 // Contest exits with 0 after success, with 1 if the results cannot be written, and with 2 for bad usage.
 package main

@@ -27,7 +27,7 @@ type setting struct {
 }
 
 // shortWays are the ways that matter most.
-var shortWays = "none,three,slots-budget,failsafe-limiter,v7-breaker,gradient2,aws-adaptive,grpc"
+var shortWays = "none,three,slots,slots-budget,v7-breaker,failsafe-breaker,gradient2,aws-adaptive"
 
 var ways = []way{
 	{"none", "one attempt", []setting{{"one attempt", "", func(p process) caller { return p.once }}}},
