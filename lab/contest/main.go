@@ -2,10 +2,10 @@
 // instead. All run against the same service, in goroutines whose time is simulated by testing/synctest. Contest -h lists
 // the flags. With two or three scenes and ways it takes seconds; everything takes some ten minutes of a processor.
 //
-//	contest                                    # all ways in all scenes, with three seeds
-//	contest -scenes short -ways short -settings best    # the ways and scenes that matter most
-//	contest -settings all                      # which setting of each way is the best
-//	contest -scenes down10,half60 -ways slots,gradient2 -seeds 1
+//	contest                                                       # all ways in all scenes
+//	contest -settings best -ways short -scenes short              # those that matter most
+//	contest -settings all                                         # which setting of each way is the best
+//	contest -ways slots,gradient2 -scenes down10,half60 -seeds 1  # some
 //
 // # The service and its clients
 //
