@@ -91,7 +91,7 @@ func (o options) write(w io.Writer) error {
 	if o.settings == every {
 		o.writeSettings(w)
 	} else {
-		o.writeTable(w, "Lost, %", tally.percent, report.Percent)
+		o.writeTable(w, "Lost, %", tally.percent, report.Short)
 		o.writeTable(w, "Lost, seconds of traffic", tally.seconds, report.Decimals(1))
 		o.explain(w)
 	}
