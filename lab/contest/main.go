@@ -44,11 +44,12 @@
 //	                     minute.
 //	failsafe-bulkhead    needs a number. Five calls in each process are the best, by little: the right number and ten do
 //	                     better where attempts hang.
-//	gradient2            Netflix's limits, in go-concurrency-limits. Quick windows and no minimum of 20 are the best, the
-//	                     limit around the whole call. By default a process never has fewer than 20 calls at once.
+//	gradient2            one of Netflix's limits, in go-concurrency-limits, with vegas and aimd. Quick windows and no
+//	                     minimum of 20 are the best, around the whole call or, nearly as good, around each attempt. By
+//	                     default a process never has a limit below 20.
 //	vegas                is best with a limit of at most 20, around the whole call.
-//	aimd                 is best if it backs off by half, around each attempt. The documentation recommends it for
-//	                     clients.
+//	aimd                 is recommended for clients by its documentation. Its default is the best: backing off by half,
+//	                     with quick windows, loses as much, less in outages and more where attempts hang.
 //	aws-standard         the AWS SDK for Go. A fifth of its tokens is the best.
 //	aws-adaptive         is best if timeouts count as throttling. By default only the answers that say so do.
 //	grpc                 the service config of gRPC's guide. gRPC-Go has no timeout for an attempt: a call with its 5 s

@@ -24,7 +24,7 @@ var netflixWays = []way{
 		{"small", "limits of 1 to 20 from 4, windows of 10 samples, attempts wait for 4 s", limited(smallVegas, 10, patience, false)},
 		{"small, outside", "the same around the retries", limited(smallVegas, 10, patience, true)},
 	}},
-	{"aimd", "half", []setting{
+	{"aimd", "default", []setting{
 		{"default", "around each attempt, which waits for 1 s", limited(aimd(0.9), 100, time.Second, false)},
 		{"half", "half as much when late, windows of 10 samples, attempts wait for 4 s", limited(aimd(0.5), 10, patience, false)},
 		{"outside", "windows of 10 samples, around the retries, calls wait for 4 s", limited(aimd(0.9), 10, patience, true)},
