@@ -35,11 +35,12 @@
 //	v7-breaker           and v5-breaker: sony/gobreaker around each attempt of v7 or v5. It is best if it looks at ten
 //	                     seconds, opens for one, and calls that find it open are not retried. In its example it looks at
 //	                     all calls since it last closed, so good ones long ago keep it closed.
-//	failsafe             failsafe-go's retries alone. The default, two retries without waits, is the best: one fewer.
-//	failsafe-budget      half of the default budget is the best.
+//	failsafe             failsafe-go's retries alone. The default, two retries without waits, is the best, because it
+//	                     makes one attempt fewer than three retries.
+//	failsafe-budget      is best with half of the default budget.
 //	failsafe-limiter     the adaptive limiter is best around the whole call, where it counts a call once, with a small
 //	                     first limit and a long queue. By default it refuses, and each refusal is retried.
-//	failsafe-throttler   is best with ten seconds, and if what it refuses is not retried.
+//	failsafe-throttler   is best if it looks at ten seconds, and if what it refuses is not retried.
 //	failsafe-breaker     is best if it looks at ten seconds and opens for about five. In its documentation it opens for a
 //	                     minute.
 //	failsafe-bulkhead    needs a number. Five calls in each process are the best, by little: the right number and ten do
@@ -50,11 +51,11 @@
 //	vegas                is best with a limit of at most 20, around the whole call.
 //	aimd                 is recommended for clients by its documentation. Its default is the best: backing off by half,
 //	                     with quick windows, loses as much, less in outages and more where attempts hang.
-//	aws-standard         the AWS SDK for Go. A fifth of its tokens is the best.
-//	aws-adaptive         is best if timeouts count as throttling. By default only the answers that say so do.
+//	aws-standard         the AWS SDK for Go. It is best with a fifth of its tokens: fewer retries in trouble.
+//	aws-adaptive         is best if timeouts count as throttling. By default only answers that say so count.
 //	grpc                 the service config of gRPC's guide. gRPC-Go has no timeout for an attempt: a call with its 5 s
 //	                     is better than one with 1 s.
-//	retryablehttp        go-retryablehttp. One retry in place of four is the best.
+//	retryablehttp        go-retryablehttp. It is best with one retry in place of four.
 //
 // Our own ways have no settings: new(Slots) alone and with new(Budget), new(Budget) alone, and NewSlots with the right
 // number.
@@ -134,8 +135,8 @@ type options struct {
 func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("contest", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	inScenes := flags.String("scenes", "all", "`scenes`, separated by commas; all, short for those that matter most")
-	inWays := flags.String("ways", "all", "`ways`, separated by commas; all, short for those that matter most")
+	inScenes := flags.String("scenes", "all", "`scenes`, separated by commas, or all, or short: those that matter most")
+	inWays := flags.String("ways", "all", "`ways`, separated by commas, or all, or short: those that matter most")
 	flags.StringVar(&o.settings, "settings", both, "`which` settings of each way: best, two (that of its documentation, and the best),\n"+
 		"or all, to compare them over the scenes")
 	flags.IntVar(&o.seeds, "seeds", 3, "`number` of seeds of the random numbers; figures are means")
