@@ -1,11 +1,15 @@
 package page
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,10 +18,12 @@ import (
 	"github.com/avast/retry-go/v5"
 	v4 "github.com/cenkalti/backoff/v4"
 	v7 "github.com/cenkalti/backoff/v7"
+	"github.com/hashicorp/go-retryablehttp"
 	goretry "github.com/sethvargo/go-retry"
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff"
+	"example.com/backoff/httpretry"
 )
 
 var (
@@ -531,4 +537,197 @@ func TestErrorIsWrapped(t *testing.T) {
 		require.ErrorAs(t, err, &found)
 		require.EqualError(t, err, "retries exhausted: dial: gone")
 	})
+}
+
+// A server answers requests in virtual time.
+type server struct {
+	start  time.Time
+	calls  []time.Duration
+	bodies []string
+	answer func(n int) *http.Response // the n-th call's, from 1
+}
+
+func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.calls = append(s.calls, time.Since(s.start))
+	if req.Body != nil {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		s.bodies = append(s.bodies, string(body))
+	}
+	resp := s.answer(len(s.calls))
+	resp.Request = req
+	return resp, nil
+}
+
+// status returns a function that answers with a code and a header.
+func status(code int, header ...string) func(int) *http.Response {
+	return func(int) *http.Response {
+		resp := &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("answer"))}
+		for i := 0; i < len(header); i += 2 {
+			resp.Header.Set(header[i], header[i+1])
+		}
+		return resp
+	}
+}
+
+// thenOK answers n calls as before, and the next with status 200.
+func thenOK(n int, before func(int) *http.Response) func(int) *http.Response {
+	return func(call int) *http.Response {
+		if call > n {
+			return status(http.StatusOK)(call)
+		}
+		return before(call)
+	}
+}
+
+// secondsLeft writes the wait of another header into Retry-After.
+type secondsLeft struct{ http.RoundTripper }
+
+func (s secondsLeft) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := s.RoundTripper.RoundTrip(req)
+	if err == nil {
+		resp.Header.Set("Retry-After", resp.Header.Get("Seconds-Left"))
+	}
+	return resp, err
+}
+
+// An httpPair is a client of go-retryablehttp and the Transport that the page names for it.
+type httpPair struct {
+	name   string
+	method string
+	answer func(int) *http.Response
+	there  func(c *retryablehttp.Client)
+	here   func(t *httpretry.Transport)
+	calls  int // of both
+}
+
+var httpPairs = []httpPair{
+	{
+		name:   "RetryMax by default",
+		method: http.MethodGet,
+		answer: status(http.StatusServiceUnavailable),
+		here:   func(t *httpretry.Transport) { t.MaxAttempts = 5 },
+		calls:  5,
+	},
+	{
+		name:   "RetryMax: 0",
+		method: http.MethodGet,
+		answer: status(http.StatusServiceUnavailable),
+		there:  func(c *retryablehttp.Client) { c.RetryMax = 0 },
+		here:   func(t *httpretry.Transport) { t.MaxAttempts = 0 + 1 },
+		calls:  1,
+	},
+	{
+		name:   "any method",
+		method: http.MethodPost,
+		answer: thenOK(2, status(http.StatusServiceUnavailable)),
+		here:   func(t *httpretry.Transport) { t.Idempotent = func(*http.Request) bool { return true } },
+		calls:  3,
+	},
+	{
+		name:   "Retry-After, however long",
+		method: http.MethodGet,
+		answer: thenOK(1, status(http.StatusTooManyRequests, "Retry-After", "3600")),
+		here: func(t *httpretry.Transport) {
+			t.MaxRetryAfter = -1
+			t.Policy = func() backoff.BackOff { return &backoff.ZeroBackOff{} }
+		},
+		calls: 2,
+	},
+	{
+		name:   "a Backoff that reads another header",
+		method: http.MethodGet,
+		answer: thenOK(1, status(http.StatusTooManyRequests, "Seconds-Left", "7")),
+		there: func(c *retryablehttp.Client) {
+			c.Backoff = func(_, _ time.Duration, _ int, resp *http.Response) time.Duration {
+				wait, _ := strconv.Atoi(resp.Header.Get("Seconds-Left"))
+				return time.Duration(wait) * time.Second
+			}
+		},
+		here: func(t *httpretry.Transport) {
+			t.Base = secondsLeft{t.Base}
+			t.Policy = func() backoff.BackOff { return &backoff.ZeroBackOff{} }
+		},
+		calls: 2,
+	},
+	{
+		name:   "CheckRetry",
+		method: http.MethodGet,
+		answer: thenOK(2, status(http.StatusConflict)),
+		there: func(c *retryablehttp.Client) {
+			c.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
+				return err == nil && resp.StatusCode == http.StatusConflict, ctx.Err()
+			}
+		},
+		here: func(t *httpretry.Transport) {
+			t.Retryable = func(_ *http.Request, resp *http.Response, err error) bool {
+				return err == nil && resp.StatusCode == http.StatusConflict
+			}
+		},
+		calls: 3,
+	},
+}
+
+// Both send the same requests at the same times, with their bodies, and return the same status.
+func TestHTTPPairs(t *testing.T) {
+	for _, p := range httpPairs {
+		synctest.Test(t, func(t *testing.T) {
+			there := &server{start: time.Now(), answer: p.answer}
+			client := retryablehttp.NewClient()
+			client.HTTPClient = &http.Client{Transport: there}
+			client.ErrorHandler = retryablehttp.PassthroughErrorHandler
+			client.Logger = nil
+			if p.there != nil {
+				p.there(client)
+			}
+			old, err := retryablehttp.NewRequestWithContext(t.Context(), p.method, "http://service/", []byte("body"))
+			require.NoError(t, err)
+			want, err := client.Do(old)
+			require.NoError(t, err)
+			require.NoError(t, want.Body.Close())
+
+			here := &server{start: time.Now(), answer: p.answer}
+			transport := &httpretry.Transport{
+				AttemptTimeout: -1,
+				Policy: func() backoff.BackOff {
+					return backoff.NewExponentialBackOff(
+						backoff.WithInitialInterval(time.Second),
+						backoff.WithMultiplier(2),
+						backoff.WithMaxInterval(30*time.Second),
+						backoff.WithRandomizationFactor(0),
+					)
+				},
+				Base: here,
+			}
+			p.here(transport)
+			req, err := http.NewRequestWithContext(t.Context(), p.method, "http://service/", bytes.NewReader([]byte("body")))
+			require.NoError(t, err)
+			got, err := (&http.Client{Transport: transport}).Do(req)
+			require.NoError(t, err)
+			require.NoError(t, got.Body.Close())
+
+			require.Equal(t, want.StatusCode, got.StatusCode, p.name)
+			require.Len(t, there.calls, p.calls, p.name)
+			require.Equal(t, there.calls, here.calls, p.name)
+			require.Equal(t, there.bodies, here.bodies, p.name)
+		})
+	}
+}
+
+// A request that the program itself sends once more has its body from GetBody.
+func TestSendOnceMore(t *testing.T) {
+	service := &server{answer: status(http.StatusUnauthorized)}
+	client := &http.Client{Transport: &httpretry.Transport{Base: service}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://service/", strings.NewReader("body"))
+	require.NoError(t, err)
+	for range 2 {
+		resp, err := client.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		req.Body, err = req.GetBody()
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"body", "body"}, service.bodies)
 }
