@@ -52,6 +52,9 @@ func send(_ context.Context, message string) error {
 // A queue consumer needs to know why a call failed. If no retries were left, the message may succeed later. An
 // error that Permanent marked means that it never will. A message that the end of the program cuts off stays in
 // the queue.
+//
+// A message that always fails for another reason comes back forever here. The consumer of docs/recipes.md counts
+// failures while others get through, sets such a message aside, and pauses while the service is down.
 func ExampleRetrier_consumer() {
 	messages := make(chan string, 4)
 	messages <- "invoice 1"
