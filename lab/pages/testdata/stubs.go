@@ -19,11 +19,15 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"mime/multipart"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,6 +39,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 
 	"example.com/backoff"
 	"example.com/backoff/grpcretry"
@@ -45,9 +53,10 @@ import (
 // No page uses all of the imports.
 var _ = []any{
 	bufio.NewScanner, bytes.NewReader, cmp.Or[int], context.Background, sha256.New, sql.Open, hex.EncodeToString, json.Marshal,
-	errors.New, expvar.NewInt, fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, http.Get, httptest.NewServer, url.PathEscape,
-	os.Exit, signal.Notify, strings.HasPrefix, new(sync.Mutex), new(atomic.Int64), syscall.SIGTERM, testing.Short,
-	synctest.Test, time.Now, require.NoError, new(errgroup.Group), new(singleflight.Group),
+	errors.New, expvar.NewInt, fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, multipart.NewWriter, net.Dial, http.Get,
+	httptest.NewServer, url.PathEscape, os.Exit, signal.Notify, filepath.Base, strconv.Itoa, strings.HasPrefix, new(sync.Mutex),
+	new(atomic.Int64), syscall.SIGTERM, testing.Short, synctest.Test, time.Now, require.NoError, new(errgroup.Group),
+	new(singleflight.Group), rate.NewLimiter, grpc.NewClient, grpcbackoff.DefaultConfig, credentials.NewTLS,
 	backoff.Retry, grpcretry.Retryable, httpretry.Retryable, sqlretry.Do,
 }
 
@@ -63,9 +72,13 @@ var messages chan *Message
 
 func handle(*Message) {}
 
-var modelURL, paymentsURL, usersURL string
+var modelURL, paymentsURL, uploadURL, usersURL string
 
 var api backoff.Retrier
+
+var sessions backoff.Retrier
+
+var sessionAddr string
 
 var ErrNotFound = errors.New("not found")
 
@@ -73,7 +86,10 @@ var errBad = errors.New("no retry will help")
 
 var errDisconnected = errors.New("disconnected")
 
-type Message struct{ Name string }
+type Message struct {
+	Name     string
+	Failures int
+}
 
 type Order struct{ ID int64 }
 
@@ -88,9 +104,13 @@ type orderStore func(ctx context.Context, id int64) (*Order, error)
 func (f orderStore) Order(ctx context.Context, id int64) (*Order, error) { return f(ctx, id) }
 
 type Worker struct {
+	delivered  atomic.Int64
 	deliver    func(ctx context.Context, msg *Message) error
 	deadLetter func(ctx context.Context, msg *Message, err error) error
-	pause      func(ctx context.Context) error
+}
+
+type Lease interface {
+	Renew(ctx context.Context) error
 }
 
 type Webhook struct {
@@ -120,6 +140,14 @@ var upload func(ctx context.Context, with ...any) error
 var lookUp func(ctx context.Context, with ...any) error
 
 var save func(ctx context.Context, with ...any) error
+
+var load func(ctx context.Context) error
+
+var lookForReport func(ctx context.Context) error
+
+var reconcile func(ctx context.Context, key string) error
+
+var logIn func(conn net.Conn) error
 
 var connect func(ctx context.Context) (*Conn, error)
 
