@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,55 +15,61 @@ import (
 	"example.com/backoff/httpretry"
 )
 
-// tokens is a base that signs each attempt with a token. If the server no longer accepts an old token, the next attempt
-// has a new one. If it does not accept a new one either, its answer is final.
+// tokens is a base that sends a token to one host, and to no other, such as a redirect's. If the server no longer accepts
+// an old token, the next attempt has a new one. If it does not accept a new one either, its answer is final.
 type tokens struct {
 	base  http.RoundTripper
+	host  string
 	fetch func(ctx context.Context) (string, error)
 
 	mu    sync.Mutex
-	token string // empty if a new one is needed
+	token string
+	err   error     // of fetch, in place of a token
+	fresh time.Time // until then, fetch is not called again
 }
 
 func (t *tokens) RoundTrip(req *http.Request) (*http.Response, error) {
-	token, fresh, err := t.get(req.Context())
+	if req.URL.Host != t.host {
+		return t.base.RoundTrip(req)
+	}
+	token, err := t.get(req.Context())
 	if err != nil {
 		if req.Body != nil {
 			req.Body.Close()
 		}
-		return nil, err
+		return nil, backoff.Permanent(err)
 	}
 
-	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Authorization", "Bearer "+token) // each attempt has a header of its own
 	resp, err := t.base.RoundTrip(req)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized {
-		return resp, err
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		resp.Header.Set("X-Should-Retry", strconv.FormatBool(t.drop(token)))
 	}
-	t.drop(token)
-	if !fresh {
-		resp.Header.Set("X-Should-Retry", "true")
-	}
-	return resp, nil
+	return resp, err
 }
 
-// get returns the token, and whether it is new.
-func (t *tokens) get(ctx context.Context) (token string, fresh bool, err error) {
+// get returns the token, or why there is none.
+func (t *tokens) get(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.token != "" {
-		return t.token, false, nil
+	if t.token == "" && time.Now().After(t.fresh) {
+		t.token, t.err = t.fetch(ctx)
+		t.fresh = time.Now().Add(10 * time.Second)
 	}
-	t.token, err = t.fetch(ctx)
-	return t.token, true, err
+	return t.token, t.err
 }
 
-// drop forgets token, unless another request has done so.
-func (t *tokens) drop(token string) {
+// drop forgets a token that was refused, and reports whether there will be another one.
+func (t *tokens) drop(token string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.token == token {
+		if time.Now().Before(t.fresh) {
+			return false // it is new, so it was refused for another reason than its age
+		}
 		t.token = ""
 	}
+	return true
 }
 
 // A token that is renewed after a 401, also for a POST: the server has done nothing with it. Retryable must be set for
@@ -84,6 +91,7 @@ func Example_token() {
 		Transport: &httpretry.Transport{
 			Base: &tokens{
 				base:  http.DefaultTransport,
+				host:  server.Listener.Addr().String(),
 				token: "token 1", // which has expired
 				fetch: func(context.Context) (string, error) {
 					fetched++
