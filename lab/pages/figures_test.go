@@ -1,10 +1,13 @@
 package pages_test
 
 import (
+	"errors"
 	"flag"
+	"fmt"
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,41 +16,187 @@ import (
 
 var long = flag.Bool("long", false, "compare the figures of slow commands too, which takes some minutes")
 
-// Below a command of herd, which may be in a comment, a page has the table that the command prints.
+// The tables of figures, and the commands that print them. A table is slow if a comment above it says so: it is
+// compared only with -long.
 var (
-	simulated = regexp.MustCompile("(?:`|<!-- )(slow: )?herd (-[^`>]+?)(?:`| -->)\\n\\n((?:.*\\|.*\\n)+)")
-	gap       = regexp.MustCompile(` {2,}`)
+	// In docs/extending.md, the table is what the command above it prints.
+	printed = regexp.MustCompile("`herd (-.+)`\\n\\n((?:.*\\|.*\\n)+)")
+
+	// In docs/evidence.md, the columns that the commands below a table print are its rows.
+	turned = regexp.MustCompile("(<!-- slow -->\\n\\n)?((?:.*\\|.*\\n)+)\\n```sh\\n((?:herd -.*\\n)+)```")
+
+	// There, a table of the contest has the names of its scenes in a comment.
+	contested = regexp.MustCompile(`<!-- contest: (.+) -->\n\n((?:.*\|.*\n)+)`)
+
+	// The README has a table whose cells may have words.
+	callers = regexp.MustCompile(`\| Callers make .*\n\|.*\n(?:\|.*\n)+`)
+
+	gap = regexp.MustCompile(` {2,}`)
 )
 
-// The README has one table, without its command and with a head of its own.
-var (
-	readme       = "-seeds 3 -trouble 10s@0.8,fail:30% -only no,3,slots"
-	readmeFigure = regexp.MustCompile(`(?m)^Lost, %.*\n---.*\n(?:.*\|.*\n)+`)
-)
-
-// Each row of a table below a command of herd has the cells that the command prints, but for the signs of per cent. Slow
-// commands run only with -long.
-func TestFigures(t *testing.T) {
+// Each row of a table of docs/extending.md has the cells that the command prints.
+func TestTables(t *testing.T) {
 	herd := build(t, "herd")
-	for page, tables := range map[string]int{"docs/evidence.md": 5, "docs/extending.md": 1} {
-		found := simulated.FindAllStringSubmatch(read(t, page), -1)
-		require.Len(t, found, tables, "tables below a command of herd in %s", page)
-		for _, table := range found {
-			t.Run(table[2], func(t *testing.T) {
-				t.Parallel()
-				if table[1] != "" && !*long {
-					t.Skip("slow")
+	found := printed.FindAllStringSubmatch(read(t, "docs/extending.md"), -1)
+	require.Len(t, found, 1)
+	for _, one := range found {
+		requirePrinted(t, split(one[2]), herd, one[1])
+	}
+}
+
+// seeds are what docs/evidence.md says of all its commands.
+const seeds = "-seeds 3 "
+
+// Each row of a table of docs/evidence.md has the cells of a column that the commands below it print, in their order.
+func TestEvidence(t *testing.T) {
+	herd := build(t, "herd")
+	found := turned.FindAllStringSubmatch(read(t, "docs/evidence.md"), -1)
+	require.Len(t, found, 3)
+	for _, one := range found {
+		rows := split(one[2])
+		t.Run(rows[1][0], func(t *testing.T) {
+			t.Parallel()
+			if one[1] != "" && !*long {
+				t.Skip("slow")
+			}
+			requireTurned(t, rows, herd, one[3])
+		})
+	}
+}
+
+func requireTurned(t *testing.T, rows [][]string, herd, commands string) {
+	t.Helper()
+	ways, rows := rows[0], rows[1:]
+	for command := range strings.Lines(commands) {
+		lines := output(t, herd, strings.Replace(command, "herd", seeds, 1))
+		head := slices.IndexFunc(lines, func(line []string) bool { return line[0] == ways[0] }) - 1
+		require.Positive(t, head, command)
+		for column, trouble := range lines[head] {
+			require.NotEmpty(t, rows, "a row for %s of %s", trouble, command)
+			for i, way := range ways {
+				want := slices.IndexFunc(lines, func(line []string) bool { return line[0] == way })
+				require.Positive(t, want, "no %q in what %s prints", way, command)
+				if rows[0][i+1] != lines[want][column+1] {
+					t.Errorf("the page says %s in %q for %q, %s prints %q", rows[0][i+1], rows[0][0], way, command, lines[want])
 				}
-				requirePrinted(t, split(table[3]), herd, table[2])
-			})
+			}
+			rows = rows[1:]
 		}
 	}
-	t.Run("README", func(t *testing.T) {
-		t.Parallel()
-		table := readmeFigure.FindString(read(t, "README.md"))
-		require.NotEmpty(t, table)
-		requirePrinted(t, split(table)[1:], herd, readme)
-	})
+	require.Empty(t, rows, "rows without a command")
+}
+
+// These commands print the figures beside other libraries: those of the tables, and those of all scenes.
+const (
+	contest   = "-settings best -ways short -scenes short"
+	allScenes = "-ways none,slots,slots-budget,gradient2,failsafe-breaker"
+)
+
+// inAllScenes are the means that docs/evidence.md has in a sentence.
+var inAllScenes = map[string]string{
+	"none":                      "41.3",
+	"slots":                     "20.5",
+	"slots-budget":              "22.5",
+	"gradient2: quick, outside": "24.1",
+	"gradient2: default":        "57.8",
+	"failsafe-breaker: 5 s":     "28.8",
+	"failsafe-breaker: example": "64.4",
+}
+
+// entries are the names of the contest for those of docs/evidence.md.
+var entries = map[string]string{
+	"no retries":                "none",
+	"3 retries":                 "three",
+	"slots":                     "slots",
+	"slots, budget":             "slots-budget",
+	"cenkalti v7, gobreaker":    "v7-breaker: 1 s, final",
+	"failsafe-go, breaker":      "failsafe-breaker: 5 s",
+	"Netflix's gradient2":       "gradient2: quick, outside",
+	"AWS SDK, adaptive retries": "aws-adaptive: late",
+}
+
+// The tables of the contest are what the command prints, to the nearest second. A figure may differ by 5 %: calls that
+// wait for one of the other libraries go on in no fixed order.
+func TestContest(t *testing.T) {
+	page := read(t, "docs/evidence.md")
+	found := contested.FindAllStringSubmatch(page, -1)
+	require.Len(t, found, 2)
+	for _, mean := range inAllScenes {
+		require.Contains(t, page, mean+" s")
+	}
+	if !*long {
+		t.Skip("slow")
+	}
+
+	program := build(t, "contest")
+	lines := seconds(t, program, contest)
+	for _, one := range found {
+		scenes := strings.Fields(one[1])
+		for _, row := range split(one[2])[1:] {
+			printed := lines[entries[row[0]]]
+			require.NotEmpty(t, printed, row[0])
+			for i, scene := range scenes {
+				requireNear(t, printed[slices.Index(lines[""], scene)], row[i+1], row[0]+" in "+scene)
+			}
+		}
+	}
+
+	lines = seconds(t, program, allScenes)
+	for entry, mean := range inAllScenes {
+		require.NotEmpty(t, lines[entry], entry)
+		requireNear(t, lines[entry][len(lines[""])-1], mean, entry)
+	}
+}
+
+// seconds returns the rows of the table of the contest in seconds, by their first cells. That of its head is empty.
+func seconds(t *testing.T, program, command string) map[string][]string {
+	t.Helper()
+	const title = "Lost, seconds of traffic"
+	rows := map[string][]string{}
+	for _, line := range output(t, program, command) {
+		if line[0] == title {
+			clear(rows)
+			line[0] = ""
+		}
+		if len(line) > 2 {
+			rows[line[0]] = line
+		}
+	}
+	require.NotEmpty(t, rows[""], "no table of %q", title)
+	return rows
+}
+
+func requireNear(t *testing.T, printed, said, what string) {
+	t.Helper()
+	want, err1 := strconv.ParseFloat(printed, 64)
+	got, err2 := strconv.ParseFloat(said, 64)
+	require.NoError(t, errors.Join(err1, err2), what)
+	require.InDelta(t, want, got, max(0.5, 0.05*want), what)
+}
+
+// In the table of the README, a cell has the figure of a way, or words.
+func TestREADME(t *testing.T) {
+	herd := build(t, "herd")
+	ways := map[string]string{
+		"no retries":                 "no retries",
+		"three retries, with Budget": "3 retries, budget",
+		"three retries, with Slots":  "slots",
+		"three retries, with both":   "slots, budget",
+	}
+	page := read(t, "README.md")
+	var rows [][]string
+	for _, row := range split(callers.FindString(page))[1:] {
+		name := strings.NewReplacer("`", "", " a ", " ").Replace(row[0])
+		if way := ways[name]; way != "" {
+			rows = append(rows, []string{way, row[1]})
+		}
+	}
+	require.Len(t, rows, len(ways))
+	requirePrinted(t, rows, herd, seeds+"-trouble 10s@0.8")
+	requireSaid(t, page, herd, seeds+"-from 1ms -in percent -trouble fail:30%@0.6", `
+		no retries | 30–31 %
+		3 retries | 0.7–0.9 %
+		slots | 0.7–0.9 %`)
 }
 
 // other is a cell that is not on the page.
@@ -56,82 +205,85 @@ const other = "…"
 // inSentences are the figures that docs/evidence.md has in sentences: in some rows of what a command prints, the cells
 // that are on the page.
 var inSentences = map[string]string{
-	"-shape burst -rate 2000 -servers 200 -processes 1 -size 500 -from 1m -trouble none,refuse:5%": `
-		no retries | 1 s | …
-		slots | 1 s | 2 s`,
-	"-only no,budget -seeds 3 -rate 300 -servers 1 -deadline 0 -processes 1 -trouble 10s@0.8,none": `
-		no retries | 21 | …
-		3 retries, budget | 24–25 | …
-		3 retries, budget of 500 | 22 | …`,
-	"-only no,budget -seeds 3 -rate 300 -servers 1 -deadline 0 -processes 300 -trouble 10s@0.8,none": `
-		no retries | 21 | …
-		3 retries, budget | 33–34 | …
-		3 retries, budget of 500 | 86 | …`,
-	"-only no,slots -seeds 3 -trouble refuse:30s@0.8,half:10m@0.6,half:10m@0.8,fail:50%": `
-		no retries | 12–13 | 92–95 | 96 | 42–43
-		slots | 12–14 | 34–36 | 87–91 | 22–23
-		slots, budget | … | … | … | 33–34`,
-	"-only no,slots -seeds 3 -processes 60 -trouble none,60s": `
-		no retries | … | 53–54
-		slots | … | 89
-		slots, budget | … | 56–58`,
-	"-only no,slots -seeds 3 -grow 10 -trouble none,10s": `
-		no retries | … | 10–12
-		slots | … | 16–23
-		slots, budget | … | 12–14`,
-	"-only no,slots -seeds 3 -timeout 300ms -trouble none@0.6,none@0.9": `
-		no retries | 14–16 | …
-		slots | 13–21 | …`,
-	"-only no,slots -seeds 3 -timeout 600ms -trouble none@0.6,none@0.9": `
-		no retries | … | 5.2–12
-		slots | … | 1.0–6.5`,
-	"-shape batch -size 2000 -trouble none,10s": `
-		slots | 8.8 | …`,
+	"-rate 400 -servers 12 -load 0.05 -answer 30ms -timeout 2s -deadline 10s -after 1m -trouble part:40%:1m": `
+		no retries | … | 0.0 % | …
+		slots | … | 1.3–2.6 % | …
+		slots, budget | … | 0.0 % | …`,
+	"-timeout 250ms -deadline 1250ms -rate 2000 -servers 20 -load 0.03 -answer 10ms -long 10%:10s -trouble part:10%:1m": `
+		no retries | … | 0.0 % | …
+		slots | … | 39–42 % | …`,
+	"-processes 20 -trouble 10s": `
+		no retries | 24–28 s
+		slots | 12–13 s`,
+	"-shape batch -size 2000 -trouble none,60s": `
+		no retries | 97–98 % | …
+		slots | 97–98 % | …
+		slots of half the capacity | 0 | …
+		slots of half the capacity, 20 retries | 0 | 0`,
+	"-shape tool -trouble 10s@0.1,60s@0.2": `
+		no retries | 10–12 s | 71–75 s
+		2 retries from 5 s | 0.0–0.2 s | 120–130 s`,
 	"-shape devices -size 2000 -rate 80 -servers 8 -load 0.5 -after 10m -trouble 10s": `
-		default waits | 987.8 s | 100.0
-		first wait 2 N / spare | 137.6 s | 13.1
-		first wait 2 N / spare, delayed | 74.9 s | 3.1`,
-	"-shape devices -size 2000 -rate 80 -servers 8 -load 0.5 -after 10m -trouble none -seeds 3 -only delayed": `
-		first wait 2 N / spare, delayed | … | 0.0`,
-	"-shape devices -size 2000 -rate 80 -servers 8 -load 0.5 -after 10m -trouble none -seeds 3 -only delayed -guess 2": `
-		first wait 2 N / spare, delayed | … | 0.1–3.4`,
+		default waits | 990.7–999.0 s | 100 %
+		first wait 2 N / spare, delayed | 78.5–83.2 s | 3.6–4.6 %`,
 }
 
-// The evidence page has these figures, and with -long, the commands print them.
+// docs/evidence.md says these figures, and with -long, the commands print them.
 func TestSentences(t *testing.T) {
 	page := read(t, "docs/evidence.md")
 	herd := build(t, "herd")
 	for command, table := range inSentences {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			var rows [][]string
-			for line := range strings.Lines(strings.TrimSpace(table)) {
-				rows = append(rows, cells(line))
-			}
-			requireSaid(t, rows, page)
-			if *long {
-				requirePrinted(t, rows, herd, command)
-			}
+			requireSaid(t, page, herd, seeds+command, table)
 		})
 	}
 }
 
-// requireSaid reports figures of rows that are not on a page.
-func requireSaid(t *testing.T, rows [][]string, page string) {
+// requireSaid reports figures of rows that are not on a page and, with -long, those that a command of herd does not
+// print.
+func requireSaid(t *testing.T, page, herd, command, table string) {
 	t.Helper()
-	for _, row := range rows {
-		for _, figure := range row[1:] {
-			if figure == other {
-				continue
-			}
-			if !strings.HasSuffix(figure, " s") {
-				figure += " %"
-			}
-			if !strings.Contains(page, figure) {
-				t.Errorf("the page does not say %q, the figure of %q", figure, row[0])
+	var rows [][]string
+	for line := range strings.Lines(strings.TrimSpace(table)) {
+		name, figures, _ := strings.Cut(strings.TrimSpace(line), " | ")
+		for figure := range strings.SplitSeq(figures, " | ") {
+			if figure != other && !strings.Contains(page, figure) {
+				t.Errorf("the page does not say %q, the figure of %q", figure, name)
 			}
 		}
+		rows = append(rows, cells(line))
 	}
+	if *long {
+		requirePrinted(t, rows, herd, command)
+	}
+}
+
+// requirePrinted reports rows that are not among the lines that a command of herd prints. Other cells match all.
+func requirePrinted(t *testing.T, rows [][]string, herd, command string) {
+	t.Helper()
+	lines := output(t, herd, command)
+	same := func(cell, printed string) bool { return cell == other || cell == printed }
+	for _, row := range rows {
+		if !slices.ContainsFunc(lines, func(line []string) bool { return slices.EqualFunc(row, line, same) }) {
+			t.Errorf("the page says %q, %s prints\n%s", row, command, fmt.Sprint(lines))
+		}
+	}
+}
+
+// output returns the cells of the lines that a command prints.
+func output(t *testing.T, program, command string) (lines [][]string) {
+	t.Helper()
+	out, err := exec.Command(program, strings.Fields(command)...).CombinedOutput()
+	require.NoError(t, err, string(out))
+	for line := range strings.Lines(string(out)) {
+		row := gap.Split(strings.TrimSpace(line), -1)
+		for i := range row {
+			row[i] = bare(row[i])
+		}
+		lines = append(lines, row)
+	}
+	return lines
 }
 
 // split returns the cells of a table: those of its head, but for the first, which is about all others, and of its rows.
@@ -144,30 +296,20 @@ func split(table string) (rows [][]string) {
 	return rows
 }
 
-// requirePrinted reports rows that are not among the lines that a command of herd prints. Other cells match all.
-func requirePrinted(t *testing.T, rows [][]string, herd, command string) {
-	t.Helper()
-	output, err := exec.Command(herd, strings.Fields(command)...).CombinedOutput()
-	require.NoError(t, err, string(output))
-
-	printed := strings.ReplaceAll(string(output), " %", "")
-	var lines [][]string
-	for line := range strings.Lines(printed) {
-		lines = append(lines, gap.Split(strings.TrimSpace(line), -1))
-	}
-	same := func(cell, printed string) bool { return cell == other || cell == printed }
-	for _, row := range rows {
-		if !slices.ContainsFunc(lines, func(line []string) bool { return slices.EqualFunc(row, line, same) }) {
-			t.Errorf("the page says %q, the command prints\n%s", row, printed)
-		}
-	}
-}
-
-// cells returns the cells of a row of a table, without emphasis and signs of per cent.
+// cells returns the cells of a row of a table, without emphasis.
 func cells(row string) []string {
-	all := strings.Split(strings.Trim(strings.ReplaceAll(row, "*", ""), "|"), "|")
+	all := strings.Split(strings.Trim(strings.TrimSpace(strings.ReplaceAll(row, "*", "")), "|"), "|")
 	for i := range all {
-		all[i] = strings.TrimSuffix(strings.TrimSpace(all[i]), " %")
+		all[i] = bare(strings.TrimSpace(all[i]))
 	}
 	return all
+}
+
+// bare returns a figure without its unit. If nothing is lost, how long the slowest call took is no part of it.
+func bare(figure string) string {
+	lost, _, isNone := strings.Cut(figure, " (")
+	if isNone && lost == "0" {
+		return lost
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(figure, " %"), " s")
 }
