@@ -96,7 +96,7 @@ const (
 var inAllScenes = map[string]string{
 	"none":                      "41.3",
 	"slots":                     "20.5",
-	"slots-budget":              "22.5",
+	"slots-budget":              "22.7",
 	"gradient2: quick, outside": "24.1",
 	"gradient2: default":        "57.8",
 	"failsafe-breaker: 5 s":     "28.8",
