@@ -278,8 +278,8 @@ func output(t *testing.T, program, command string) (lines [][]string) {
 	require.NoError(t, err, string(out))
 	for line := range strings.Lines(string(out)) {
 		row := gap.Split(strings.TrimSpace(line), -1)
-		for i := range row {
-			row[i] = bare(row[i])
+		for i, cell := range row[1:] {
+			row[i+1] = bare(cell)
 		}
 		lines = append(lines, row)
 	}
@@ -300,7 +300,10 @@ func split(table string) (rows [][]string) {
 func cells(row string) []string {
 	all := strings.Split(strings.Trim(strings.TrimSpace(strings.ReplaceAll(row, "*", "")), "|"), "|")
 	for i := range all {
-		all[i] = bare(strings.TrimSpace(all[i]))
+		all[i] = strings.TrimSpace(all[i])
+		if i > 0 {
+			all[i] = bare(all[i])
+		}
 	}
 	return all
 }
