@@ -210,16 +210,16 @@ func TestProxy(t *testing.T) {
 	require.NoError(t, err)
 	defer end()
 
-	answers := ""
+	var answers strings.Builder
 	for range 6 {
 		resp, err := http.Get("http://" + address)
 		require.NoError(t, err)
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
-		answers += string(body)
+		answers.WriteString(string(body))
 	}
-	require.Equal(t, "bcabca", answers)
+	require.Equal(t, "bcabca", answers.String())
 }
 
 func TestSlotCounts(t *testing.T) {

@@ -551,6 +551,7 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	s.calls = append(s.calls, time.Since(s.start))
 	if req.Body != nil {
 		body, err := io.ReadAll(req.Body)
+		req.Body.Close()
 		if err != nil {
 			return nil, err
 		}
