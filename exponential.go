@@ -268,7 +268,8 @@ func WithMaxInterval(d time.Duration) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.MaxInterval = d }
 }
 
-// WithMaxElapsedTime sets MaxElapsedTime, the time for all attempts and waits. Zero means no limit.
+// WithMaxElapsedTime sets MaxElapsedTime, the time for all attempts and waits. Zero means no limit, a negative value no
+// retries.
 func WithMaxElapsedTime(d time.Duration) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.MaxElapsedTime = d }
 }

@@ -187,6 +187,41 @@ func TestRetrierNoLimit(t *testing.T) {
 	}
 }
 
+// An attempt has all its time, however long its call has stood in line, and however long Policy takes.
+func TestRetrierAttemptBegins(t *testing.T) {
+	for name, slow := range map[string]func(r *backoff.Retrier){
+		"line": func(r *backoff.Retrier) {
+			r.Slots = backoff.NewSlots(1)
+			go func() {
+				_ = r.Do(context.Background(), func(context.Context) error {
+					time.Sleep(2 * time.Second)
+					return nil
+				})
+			}()
+		},
+		"Policy": func(r *backoff.Retrier) {
+			r.Policy = func() backoff.BackOff {
+				time.Sleep(2 * time.Second)
+				return nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &backoff.Retrier{AttemptTimeout: time.Second}
+				slow(r)
+				synctest.Wait()
+				require.NoError(t, r.Do(t.Context(), func(ctx context.Context) error {
+					deadline, ok := ctx.Deadline()
+					require.True(t, ok)
+					require.Equal(t, time.Second, time.Until(deadline))
+					return nil
+				}))
+			})
+		})
+	}
+}
+
 // Each call has a policy of its own, which is reset.
 func TestRetrierPolicy(t *testing.T) {
 	var made []*scripted

@@ -115,8 +115,8 @@ type Options struct {
 	// value no limit.
 	MaxAttempts int
 
-	// MaxRetryAfter is the longest wait that f may ask for, by [backoff.RetryAfter]. If it asks for more, the call
-	// ends. Zero means one minute, a negative value no limit.
+	// MaxRetryAfter is the longest wait that f may ask for, by [backoff.RetryAfter] around an error after which the
+	// transaction is repeated. If it asks for more, the call ends. Zero means one minute, a negative value no limit.
 	MaxRetryAfter time.Duration
 
 	// Policy returns a new policy for each call of Do. Nil, or a Policy that returns nil, means full jitter, at
