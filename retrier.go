@@ -123,9 +123,10 @@ type Retrier struct {
 // ended, or the error has a method Timeout that returns true, or matches [context.DeadlineExceeded]; but not if that is
 // an inner call's refusal of a wait that would be too late. It is quick if, within a third of its time, it succeeds, or
 // fails with an error that is not late, and permanent or refused by Retryable. If it fails because ctx was cancelled, or
-// op panics or exits, it does not count. A call with a negative
-// AttemptTimeout and no deadline holds none of these slots; with a deadline, it waits in line for a quarter of its time
-// at most.
+// op panics or exits, it does not count.
+//
+// A call with a negative AttemptTimeout and no deadline holds none of these slots. With a deadline, it waits in line for
+// a quarter of its time at most.
 //
 // Do not call Do with the same Retrier, or the same Slots, inside op or a function of the Retrier: one call would hold
 // two slots, and the attempts would multiply. When all slots are taken by such calls, the inner ones end with ErrNoSlot,

@@ -39,9 +39,10 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time t
 //     has proved too high. If calls still wait after sixty times that an attempt may take, there are more. When none
 //     waits, the limit ends.
 //
-// An attempt is late if it has taken all of its time, or its error says that something timed out. So a service that
-// refuses calls, or fails them at random, is never limited. To limit its retries, set a [Budget] besides. So do where many processes send less than one call in
-// AttemptTimeout each, for each process has one slot at least; and where a part may be overloaded while others are quick.
+// An attempt is late if it has taken all of its time, or its error says that something timed out. So calls to a service
+// that refuses them, or fails them at random, are never limited. To limit the retries there, set a [Budget] besides. Set
+// one also where many processes send less than one call in AttemptTimeout each, because each process has one slot at
+// least; and where a part of the service may be overloaded while others are quick.
 //
 // Usual is the average of the last thirty times that an attempt may take. Three seconds after the last call has ended,
 // everything is forgotten, and no trouble is believed in the first second of the calls that follow. So give calls that

@@ -66,17 +66,7 @@ func fall(t *testing.T, r *backoff.Retrier) {
 // hold begins n calls, which take so long and then end with err.
 func hold(t *testing.T, r *backoff.Retrier, n int, d time.Duration, err error) *sync.WaitGroup {
 	t.Helper()
-	var calls sync.WaitGroup
-	for range n {
-		calls.Go(func() {
-			_ = r.Do(t.Context(), func(context.Context) error {
-				time.Sleep(d)
-				return err
-			})
-		})
-	}
-	synctest.Wait()
-	return &calls
+	return inLine(t, r, n, d, func() error { return err })
 }
 
 func inBubbles(t *testing.T, tests map[string]func(t *testing.T)) {
