@@ -20,9 +20,10 @@ type call struct {
 	idempotent bool          // and that does no harm, whatever the server has done with it
 	timeout    time.Duration // of an attempt; zero is none
 	attempts   int
-	last       *attempt    // nil before the first attempt
-	length     length      // of the request's body
-	trailer    http.Header // the request's, before a body was read, which may set its values
+	last       *attempt      // nil before the first attempt
+	length     length        // of the request's body
+	trailer    http.Header   // the request's, before a body was read, which may set its values
+	turn       chan struct{} // holds one value while a body is read that may set the Trailer's values
 }
 
 // run sends the request, once it has a slot, until there is an answer or there must not be another attempt.
@@ -38,6 +39,9 @@ func (c *call) run() error {
 	c.idempotent = c.resendable && t.idempotent(c.request)
 	c.timeout = t.attemptTimeout(c.idempotent)
 	c.trailer = c.request.Trailer.Clone()
+	if c.trailer != nil {
+		c.turn = make(chan struct{}, 1)
+	}
 
 	retrier := backoff.Retrier{
 		AttemptTimeout: cmp.Or(c.timeout, -1),

@@ -83,6 +83,51 @@ func TestTrailer(t *testing.T) {
 	}
 }
 
+// A lateBody's Read takes a while, and sets a trailer then.
+type lateBody struct {
+	req  *http.Request
+	read time.Duration
+}
+
+func (b lateBody) Read([]byte) (int, error) {
+	time.Sleep(b.read)
+	b.req.Trailer.Set("Sum", b.read.String())
+	return 0, io.EOF
+}
+
+func (lateBody) Close() error { return nil }
+
+// A Read that outlasts its attempt sets the values of the same Trailer as the next attempt's. The race detector has a say
+// in this, too.
+func TestTrailerOfLateRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var trailers []http.Header
+		transport, _ := counted(func(req *http.Request) (*http.Response, error) {
+			if trailers = append(trailers, req.Trailer); len(trailers) == 1 {
+				go io.ReadAll(req.Body)
+				synctest.Wait()
+				return &http.Response{StatusCode: 503}, nil
+			}
+			io.ReadAll(req.Body)
+			req.Body.Close()
+			return &http.Response{StatusCode: 200}, nil
+		})
+		req := newRequest(t, "PUT", "http://localhost", "")
+		req.Trailer = http.Header{"Sum": nil}
+		reads := []time.Duration{400 * time.Millisecond, 300 * time.Millisecond}
+		req.GetBody = func() (io.ReadCloser, error) {
+			read := reads[0]
+			reads = reads[1:]
+			return lateBody{req, read}, nil
+		}
+		req.Body, _ = req.GetBody()
+		resp, err := transport.RoundTrip(req)
+		require.NoError(t, err)
+		require.Equal(t, 200, resp.StatusCode)
+		require.Equal(t, "300ms", trailers[1].Get("Sum"))
+	})
+}
+
 // A pausingBody's Read and Close take some time.
 type pausingBody struct {
 	io.Reader

@@ -23,12 +23,9 @@ func (u *upload) Read(p []byte) (int, error) {
 	}
 	defer uploads.done()
 
-	n, err := u.ReadCloser.Read(p)
+	n, err := u.readOne(p)
 	u.read += int64(n)
 	u.attempt.silence.restartAt(u.read)
-	if err == io.EOF {
-		u.fillTrailer()
-	}
 
 	ended := err == io.EOF && !uploads.isClosed(u) // after Close, EOF says nothing about the length
 	changed := u.attempt.call.length.check(u.read, ended)
@@ -38,13 +35,26 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fillTrailer copies the values of the caller's Trailer to the attempt's. The caller may set them until the body ends, and
-// net/http reads them after that.
-func (u *upload) fillTrailer() {
-	trailer := u.attempt.request.Trailer
-	if trailer != nil {
-		maps.Copy(trailer, u.attempt.call.request.Trailer)
+// readOne reads the caller's body. A body may set the values of its request's Trailer until it ends, and net/http reads
+// them after that. The attempts have copies of them, but all bodies of a call set the same ones. So one is read at a time,
+// even if a Read of an earlier attempt hangs.
+func (u *upload) readOne(p []byte) (int, error) {
+	a := u.attempt
+	if a.call.trailer == nil {
+		return u.ReadCloser.Read(p)
 	}
+
+	select {
+	case a.call.turn <- struct{}{}:
+		defer func() { <-a.call.turn }()
+	case <-a.request.Context().Done():
+		return 0, a.request.Context().Err()
+	}
+	n, err := u.ReadCloser.Read(p)
+	if err == io.EOF {
+		maps.Copy(a.request.Trailer, a.call.request.Trailer)
+	}
+	return n, err
 }
 
 func (u *upload) Close() error {
