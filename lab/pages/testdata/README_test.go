@@ -59,36 +59,72 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// The loop with a ticker pings until it has an answer, however long that takes, handles messages all the time, and ends
-// with its context.
+// The loop with a ticker handles messages all the time. It pings until it has an answer, and ends with its context. If
+// no answer comes in a quarter of an hour, it says so.
 func TestServe(t *testing.T) {
-	pings := 0
-	down := func(context.Context) error {
-		pings++
-		if pings < 100 {
-			return errors.New("starting")
-		}
-		return nil
-	}
-	answering(t, down, func(t *testing.T, db *sql.DB) {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
-		defer cancel()
-		messages := make(chan string)
-		go func() {
-			defer close(messages)
-			for range 100 {
-				messages <- "message"
-				time.Sleep(time.Minute)
+	for _, test := range []struct {
+		pings int // until an answer
+		want  string
+	}{
+		{10, "context deadline exceeded"},
+		{100, "the server does not answer"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			messages := make(chan string)
+			go func() {
+				for {
+					select {
+					case messages <- "message":
+						time.Sleep(time.Minute)
+					case <-ctx.Done():
+						return
+					}
+				}
+			}()
+			pings, handled := 0, 0
+			ping := func(context.Context) error {
+				pings++
+				if pings < test.pings {
+					return errors.New("starting")
+				}
+				return nil
 			}
-			<-ctx.Done()
-		}()
-		handled := 0
+			start := time.Now()
 
-		err := serve(ctx, db, messages, func(string) { handled++ })
+			err := serve(ctx, ping, messages, func(string) { handled++ })
 
-		require.Equal(t, context.DeadlineExceeded, err)
-		require.Equal(t, 100, pings)
-		require.Equal(t, 100, handled)
+			require.EqualError(t, err, test.want)
+			require.LessOrEqual(t, pings, test.pings)
+			require.InDelta(t, time.Since(start).Minutes(), handled, 1)
+			cancel()
+			time.Sleep(2 * time.Minute) // until the sender has ended
+		})
+	}
+}
+
+// The loop over Attempts tries again while the database is busy, and asks once for what is not there.
+func TestFindName(t *testing.T) {
+	attempts := 0
+	answering(t, busy(&attempts), func(t *testing.T, db *sql.DB) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := findName(ctx, db, 42)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "busy")
+		require.Greater(t, attempts, 5)
+	})
+
+	attempts = 0
+	missing := func(context.Context) error {
+		attempts++
+		return sql.ErrNoRows
+	}
+	answering(t, missing, func(t *testing.T, db *sql.DB) {
+		_, err := findName(t.Context(), db, 42)
+		require.Equal(t, sql.ErrNoRows, err)
+		require.Equal(t, 1, attempts)
 	})
 }
 
