@@ -7,8 +7,8 @@ type unset struct{}
 
 func (unset) Error() string { return "backoff: the body of a range over Attempts has not set err" }
 
-// Attempts is [Retry] as a range loop, without a callback. Each pass makes one attempt, and its body stores
-// the outcome in *err:
+// Attempts returns a sequence for a range loop that does what [Retry] does, without a callback. Each pass makes one
+// attempt, and its body stores the outcome in *err:
 //
 //	func get(ctx context.Context, id string) (u *User, err error) {
 //		for range backoff.Attempts(policy(ctx), &err) {

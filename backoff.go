@@ -6,16 +6,16 @@
 //		return db.PingContext(ctx)
 //	}, backoff.WithContext(policy, ctx))
 //
-// [Retry] makes up to four attempts. Between them it waits about 0.5 s, 0.75 s and 1.1 s. It gives up early if ctx
+// [Retry] makes up to four attempts, and waits about 0.5 s, 0.75 s and 1.1 s between them. It gives up early if ctx
 // ends, if a wait after the first would outlast the deadline of ctx, or if the function returns an error that
 // [Permanent] marks. Its error is that of the last attempt. If ctx ended the loop, it matches the error of ctx too.
 //
-// Policies, decorators, loops and tickers have the names and the types of github.com/cenkalti/backoff/v4. This
-// package is a drop-in replacement for it.
+// Policies, decorators, loops and tickers have the names and the types of github.com/cenkalti/backoff/v4, which this
+// package can replace. The page docs/migrating.md lists the few things that behave differently.
 //
-// To call a service, take a [Retrier]. It also limits the time of each attempt, and keeps retries from overloading
-// the service. HTTP clients, SQL transactions and gRPC clients have packages of their own: httpretry, sqlretry and
-// grpcretry.
+// To call a service, take a [Retrier]. It limits the time of each attempt, and two more fields keep calls and retries
+// from overloading a service in trouble. HTTP clients, SQL transactions and gRPC clients have packages of their own:
+// httpretry, sqlretry and grpcretry.
 //
 // The page docs/choosing.md has the code for each kind of program.
 //
@@ -72,8 +72,8 @@
 //
 //	var users = backoff.Retrier{
 //		AttemptTimeout: time.Second,         // at least three times what a call usually takes
-//		Slots:          new(backoff.Slots),  // when many attempts time out: fewer calls at once
-//		Budget:         new(backoff.Budget), // when many attempts fail: fewer retries
+//		Slots:          new(backoff.Slots),  // fewer calls while many attempts time out
+//		Budget:         new(backoff.Budget), // fewer retries while many fail
 //	}
 //
 //	func rename(ctx context.Context, id, name string) error {
@@ -103,7 +103,7 @@
 // # Cancellation
 //
 // When the context of Do, or the one given to [WithContext], ends, a wait is cut short and no further attempt is
-// made. An attempt that runs is not interrupted: the function must use the context. With [Retry] and [Attempts],
+// made. A running attempt is not interrupted: the function must use the context. With [Retry] and [Attempts],
 // give each attempt a timeout of its own.
 //
 // # Concurrency

@@ -17,8 +17,8 @@ const (
 	budgetFloor  = 5               // the retries that a full bucket pays for at least
 )
 
-// ErrBudgetExhausted is what the error of [Retrier.Do] matches, by [errors.Is], if its [Budget] has refused a retry.
-// The error matches the last attempt's too.
+// ErrBudgetExhausted says that a call of a [Retrier] gave up because its [Budget] refused a retry. Test for it by
+// [errors.Is]: the error of [Retrier.Do] also matches that of the last attempt.
 var ErrBudgetExhausted = errors.New("retry budget exhausted")
 
 // Budget limits the retries of many calls together, so that retries do not keep a struggling service down.
@@ -86,8 +86,8 @@ func (b *Budget) Withdraw() bool {
 	return true
 }
 
-// Deposit counts a success, and puts in SuccessRefund tokens. It does not put back what a retry took. A [Retrier] calls
-// it.
+// Deposit puts SuccessRefund tokens into the bucket, for a success. It does not put back what a retry took. A
+// [Retrier] calls it.
 func (b *Budget) Deposit() { b.put(b.refund(), true) }
 
 // Tokens returns the number of tokens in the bucket.

@@ -14,9 +14,9 @@ type BackOffContext interface {
 	Context() context.Context
 }
 
-// WithContext binds b to ctx. Once ctx is done, a loop over the result cuts its wait short and makes no further
-// attempt; nor does it start a wait that would outlast ctx's deadline (see [Retry]). A running attempt is
-// not interrupted: pass it the same ctx.
+// WithContext returns a policy with the waits of b, whose loop ends with ctx. Once ctx is done, the loop cuts its wait
+// short and makes no further attempt; nor does it start a wait that would outlast ctx's deadline (see [Retry]). A
+// running attempt is not interrupted: pass it the same ctx.
 //
 // Call WithContext once for each policy, inside or outside of other decorators. If b is itself the result of
 // WithContext, its context is replaced. Of several contexts in a chain, the outermost cuts waits short; the

@@ -40,7 +40,7 @@ func (e *PermanentError) Error() string {
 	return err.Error()
 }
 
-// Unwrap returns Err, or nil if Err is e itself.
+// Unwrap returns Err; or nil if Err is e itself, so that [errors.Is] ends.
 func (e *PermanentError) Unwrap() error {
 	if e == nil || e.Err == error(e) {
 		return nil

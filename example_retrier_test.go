@@ -12,8 +12,8 @@ import (
 // users is shared by all calls to the service.
 var users = backoff.Retrier{
 	AttemptTimeout: time.Second,         // at least three times what a call usually takes
-	Slots:          new(backoff.Slots),  // when many attempts time out: fewer calls at once
-	Budget:         new(backoff.Budget), // when many attempts fail: fewer retries
+	Slots:          new(backoff.Slots),  // fewer calls while many attempts time out
+	Budget:         new(backoff.Budget), // fewer retries while many fail
 }
 
 // FetchUser returns a user. If there is no such user, the error is ErrNotFound.
@@ -39,21 +39,28 @@ var ErrNotFound = errors.New("no such user")
 // api stands for your client of the service.
 var api client
 
-type client struct{}
+type client struct{ calls int }
 
-// Get makes one attempt. A real one sends a request with ctx, and reads the response before it returns.
-func (client) Get(_ context.Context, id string) (*User, error) {
+// Get makes one attempt, and the first fails. A real one sends a request with ctx, and reads the response before it
+// returns.
+func (c *client) Get(_ context.Context, id string) (*User, error) {
 	fmt.Println("get", id)
-	if id != "ada" {
+	c.calls++
+	switch {
+	case c.calls == 1:
+		return nil, errors.New("busy")
+	case id != "ada":
 		return nil, ErrNotFound
 	}
 	return &User{Name: "Ada"}, nil
 }
 
-// A Retrier is for all calls to a service. Its timeout, its slots and its budget are for this service
-// alone. That there is no such user is no reason to try again, and the caller receives the error without its mark.
+// A Retrier is for all calls to a service. Its timeout, its slots and its budget are for this service alone. The first
+// attempt fails, and the second, about half a second later, does not. That there is no such user is no reason to try
+// again, and the caller receives the error without its mark.
 func ExampleRetrier() {
 	ctx := context.Background()
+	api = client{}
 
 	user, err := FetchUser(ctx, "ada")
 	fmt.Println(user.Name, err)
@@ -61,6 +68,7 @@ func ExampleRetrier() {
 	_, err = FetchUser(ctx, "bob")
 	fmt.Println(err, err == ErrNotFound)
 	// Output:
+	// get ada
 	// get ada
 	// Ada <nil>
 	// get bob

@@ -305,9 +305,8 @@ func WithClockProvider(clock Clock) ExponentialBackOffOpts {
 type Jitter uint8
 
 const (
-	// ProportionalJitter waits the interval, more or less: with the default RandomizationFactor of 0.5,
-	// anything between half of the interval and one and a half. It alone may exceed MaxInterval.
-	// (google-http-java-client, cenkalti/backoff.)
+	// ProportionalJitter draws each wait from interval × (1 ± RandomizationFactor): with the default of 0.5, from half
+	// of the interval to one and a half. It alone may exceed MaxInterval. (google-http-java-client, cenkalti/backoff.)
 	//
 	//	U(I·(1−f), I·(1+f))
 	ProportionalJitter Jitter = iota
@@ -335,10 +334,10 @@ const (
 	//	min(C, U(B, 3·P))
 	DecorrelatedJitter
 
-	// AdditiveJitter waits the interval and anything up to InitialInterval besides, but no longer than
-	// MaxInterval. Clients at the cap stay spread over the last InitialInterval below it. With an
-	// InitialInterval of 1 s, a Multiplier of 2 and a MaxInterval of 32 s or 64 s, it is Google Cloud's
-	// truncated exponential backoff, min(2ⁿ s + up to 1 s, maximum_backoff), but for that spread.
+	// AdditiveJitter waits the interval plus a random time up to InitialInterval, but no longer than MaxInterval.
+	// Clients at the cap stay spread over the last InitialInterval below it. With an InitialInterval of 1 s, a
+	// Multiplier of 2 and a MaxInterval of 32 s or 64 s, it is Google Cloud's truncated exponential backoff, min(2ⁿ s
+	// + up to 1 s, maximum_backoff), but for that spread.
 	//
 	//	min(I, C−B) + U(0, B)
 	AdditiveJitter

@@ -18,17 +18,17 @@ const (
 // longWait is the wait that a call makes without its slot, like a longer one, though its attempts may take longer still.
 const longWait = 2 * time.Second
 
-// ErrRetriesExhausted is what the error of [Retrier.Do] matches, by [errors.Is], if no attempts were left, the policy
-// allowed no more time, or a server asked for a wait longer than MaxRetryAfter; but not if MaxAttempts is 1. The
-// error also matches that of the last attempt.
+// ErrRetriesExhausted says that a call of a [Retrier] gave up because no attempts were left, the policy allowed no
+// more time, or a server asked for a wait longer than MaxRetryAfter. Test for it by [errors.Is]: the error of
+// [Retrier.Do] also matches that of the last attempt. A call whose MaxAttempts is 1 returns that alone.
 var ErrRetriesExhausted = errors.New("retries exhausted")
 
 // Retrier calls a service, and tries again when a call fails. Declare one for each service, shared by all calls to it:
 //
 //	var users = backoff.Retrier{
 //		AttemptTimeout: time.Second,         // at least three times what a call usually takes
-//		Slots:          new(backoff.Slots),  // when many calls time out: fewer at once
-//		Budget:         new(backoff.Budget), // when many calls fail: fewer retries
+//		Slots:          new(backoff.Slots),  // fewer calls while many attempts time out
+//		Budget:         new(backoff.Budget), // fewer retries while many fail
 //	}
 //
 // The zero value is ready to use: up to four attempts of up to 30 s each. [Retrier.Do] is the contract.
@@ -43,28 +43,29 @@ type Retrier struct {
 	// it at least three times what a call usually takes.
 	AttemptTimeout time.Duration
 
-	// Slots limits the calls in progress; new(Slots) only while the service is in trouble, and only calls that have an
-	// AttemptTimeout or a deadline. Nil means no limit.
+	// Slots limits how many calls are in progress at once. new(Slots) does so only while many attempts time out, and
+	// only for calls that have an AttemptTimeout or a deadline. Nil means no limit.
 	Slots *Slots
 
-	// MaxAttempts limits how often a call calls op, whatever Policy is. Zero means 4, and 1 means no retries. A negative
-	// value means no limit: only Policy and ctx end the retries, and without either they never end.
+	// MaxAttempts is how often a call calls op at most, even if Policy would go on. Zero means 4, and 1 means no
+	// retries. A negative value means no limit: only Policy and ctx end the retries, and without either they never
+	// end.
 	MaxAttempts int
 
 	// MaxRetryAfter is the longest wait that a server may ask for, by [RetryAfter]; if it asks for more, the call
 	// ends. Zero means one minute, a negative value no limit.
 	MaxRetryAfter time.Duration
 
-	// Policy returns the waits of one call, a new policy each time. Nil, or a Policy that returns nil, means about
-	// 0.5 s, and half as long again each time. To retry for two minutes while a database starts, set MaxAttempts to
-	// -1 and return backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute)).
+	// Policy returns a new policy for each call. Nil, or a Policy that returns nil, means waits of about 0.5 s, and
+	// half as long again each time. To retry for two minutes while a database starts, set MaxAttempts to -1 and return
+	// backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute)).
 	Policy func() BackOff
 
 	// Retryable reports whether to try again after err; permanent errors never are. Nil means all others. Many
 	// libraries have such a function that returns false for a timeout: with it, a timeout is not retried.
 	Retryable func(err error) bool
 
-	// Budget pays for the retries: for five at first. Nil means no budget.
+	// Budget limits the retries of all calls that share it. A new one allows five at first. Nil means no limit.
 	Budget *Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, from 1 on. The

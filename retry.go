@@ -8,9 +8,9 @@ type Operation func() error
 // OperationWithData is an [Operation] that also returns a value.
 type OperationWithData[T any] func() (T, error)
 
-// Notify is called before each wait, with the error of the attempt that failed and the wait that follows. It is
-// not called if no wait follows because the loop gives up. (A context may still cut the wait short.) It should
-// return quickly: the wait starts after it, and the deadline is not checked again before that.
+// Notify is a function that a loop calls before each wait, with the error of the attempt that failed and the wait that
+// follows. It is not called if no wait follows because the loop gives up. (A context may still cut the wait short.) It
+// should return quickly: the wait starts after it, and the deadline is not checked again before that.
 type Notify func(err error, wait time.Duration)
 
 // Retry calls o until it succeeds, and returns nil; or gives up, and returns an error. It calls o at least

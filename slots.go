@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// ErrNoSlot is what the error of a call matches, by [errors.Is], if [Slots] had no slot for it in time. The call was
-// not made. The error may come immediately, if hardly any time is left: if you call again and again in a loop of your
-// own, wait between the calls.
+// ErrNoSlot says that [Slots] had no slot for a call in time, and that the call was not made. Test for it by
+// [errors.Is]. The error may come immediately, if hardly any time is left: if you call again and again in a loop of
+// your own, wait between the calls.
 var ErrNoSlot = errors.New("no slot for the call")
 
 // errNoTimeToWait is the error of a call whose context has not ended, but whose deadline is too near.
@@ -68,8 +68,8 @@ type Slots struct {
 	waiting list.List // of chan struct{}, each is closed to give its call a slot
 }
 
-// NewSlots returns n slots, a fixed number: for a batch, a pool, a quota of calls at once, or for use by hand. It panics
-// if n is less than 1.
+// NewSlots returns Slots with a fixed limit of n calls at once: for a batch, a pool, a quota, or for use by hand. It
+// panics if n is less than 1.
 //
 // To protect a service by a number, make, over all processes, half as many as the calls that it can do in
 // AttemptTimeout; or in each process 3/4 × the calls that begin in its busiest second × AttemptTimeout in seconds.
@@ -80,8 +80,8 @@ func NewSlots(n int) *Slots {
 	return &Slots{n: n}
 }
 
-// Acquire takes one of the slots of [NewSlots] for a call whose attempts have the given timeout. If it returns nil, the
-// call must end with Release. A [Retrier] does both.
+// Acquire takes a slot of [NewSlots] for a call, and waits in line if none is free. timeout is that of one attempt. If
+// Acquire returns nil, the call must end with Release. A [Retrier] does both.
 //
 // If no slot is free, Acquire waits in line; first come, first served. If attempts have no timeout, which zero and
 // negative values mean, or ctx has no deadline, it waits until ctx ends. Otherwise it waits as long as that leaves an
@@ -191,7 +191,7 @@ func (s *Slots) leave(place *list.Element) {
 	}
 }
 
-// Release returns the slot of a call that has ended. It panics if no slot is in use, and on a zero Slots. Nil Slots do
+// Release gives back the slot that Acquire took. It panics if no slot is in use, and on a zero Slots. Nil Slots do
 // nothing.
 func (s *Slots) Release() {
 	switch {

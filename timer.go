@@ -2,8 +2,8 @@ package backoff
 
 import "time"
 
-// Timer measures the waits of a loop. Pass one to [RetryNotifyWithTimer], [RetryNotifyWithTimerAndData] or
-// [NewTickerWithTimer] to replace real time, for example in tests. (With testing/synctest you need none.)
+// Timer is what a loop waits for. Pass one to [RetryNotifyWithTimer], [RetryNotifyWithTimerAndData] or
+// [NewTickerWithTimer] in place of real time, for example in tests. (With testing/synctest you need none.)
 //
 // Its methods are never called concurrently. A Timer must not be used by two loops at once.
 type Timer interface {
@@ -39,8 +39,8 @@ func (s *systemTimer) Stop() {
 
 func (s *systemTimer) C() <-chan time.Time { return s.timer.C }
 
-// Clock tells the time. Replace it in tests and simulations; with testing/synctest you need not. A Clock that
-// several loops share must be safe for concurrent use.
+// Clock is where an [ExponentialBackOff] reads the time. Replace it in tests and simulations; with testing/synctest
+// you need not. A Clock that several loops share must be safe for concurrent use.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time

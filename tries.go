@@ -2,8 +2,8 @@ package backoff
 
 import "time"
 
-// WithMaxRetries limits a loop to max retries, which are max+1 attempts. Zero means no retries. The loop then
-// returns the operation's last error. A Reset of the policy by the operation starts the count over.
+// WithMaxRetries returns a policy with the waits of b that stops after max retries, which are max+1 attempts. Zero
+// means no retries. A Reset, also one by the operation, starts the count over.
 func WithMaxRetries(b BackOff, max uint64) BackOff {
 	return &triesBackOff{decorator: decorator{orDefault(b)}, max: max}
 }
