@@ -255,36 +255,83 @@ func TestNoHooks(t *testing.T) {
 	require.NotNil(t, orders.Done)
 }
 
-// The switch ends calls that are running already, and each client heeds it.
+// The switch ends calls that are running already, each client heeds it, and a failure stays one.
 func TestSwitch(t *testing.T) {
 	defer retriesOff.Store(false)
-	turnOff := func() { setRetries(nil, httptest.NewRequest("POST", "/retries?off=true", nil)) }
+	turn := func(off bool) { setRetries(nil, httptest.NewRequest("POST", fmt.Sprint("/retries?off=", off), nil)) }
+	attempts := 0
+	fail := func(context.Context) error {
+		attempts++
+		if attempts == 2 {
+			turn(true)
+		}
+		return errors.New("busy")
+	}
+	web.Base = roundTrip(func(req *http.Request) (*http.Response, error) {
+		_ = fail(req.Context())
+		return answer(503, ""), nil
+	})
+	var failure error
+	web.Done = func(_ *http.Request, _ int, err error) { failure = err }
+	db := sql.OpenDB(new(memory))
+	defer db.Close()
+
+	ways := map[string]func(ctx context.Context) error{
+		"Retrier": func(ctx context.Context) error { return reports.Do(ctx, fail) },
+		"httpretry": func(context.Context) error {
+			resp, err := (&http.Client{Transport: web}).Get("http://localhost")
+			require.NoError(t, err)
+			require.Equal(t, 503, resp.StatusCode)
+			return failure
+		},
+		"sqlretry, after a timeout": func(ctx context.Context) error {
+			return sqlretry.Do(ctx, db, renames, func(ctx context.Context, _ *sql.Tx) error {
+				<-ctx.Done()
+				return fail(ctx)
+			})
+		},
+		"grpcretry": func(ctx context.Context) error {
+			o := grpcretry.Options{Idempotent: func(string) bool { return true }, Policy: switchable}
+			invoke := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+				return status.Error(codes.Unavailable, fail(ctx).Error())
+			}
+			return grpcretry.UnaryClientInterceptor(o)(ctx, "/service/method", nil, nil, nil, invoke)
+		},
+	}
+	for name, way := range ways {
+		synctest.Test(t, func(t *testing.T) {
+			turn(false)
+			attempts = 0
+			require.ErrorIs(t, way(t.Context()), backoff.ErrRetriesExhausted, name)
+			require.Equal(t, 2, attempts, "%s: the call that was running", name)
+			require.ErrorIs(t, way(t.Context()), backoff.ErrRetriesExhausted, name)
+			require.Equal(t, 2+1, attempts, "%s: the next call", name)
+			turn(false)
+			require.ErrorIs(t, way(t.Context()), backoff.ErrRetriesExhausted, name)
+			require.Greater(t, attempts, 2+1+1, "%s: on again", name)
+		})
+	}
+
+	turn(false)
+	attempts = 0
+	err := backoff.Retry(func() error { return fail(t.Context()) }, switched{&backoff.ZeroBackOff{}})
+	require.EqualError(t, err, "busy")
+	require.Equal(t, 2, attempts)
+}
+
+// A call that waits when the switch is turned makes one more attempt.
+func TestSwitchInWait(t *testing.T) {
+	defer retriesOff.Store(false)
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
+		time.AfterFunc(time.Second/10, func() { retriesOff.Store(true) })
 		err := reports.Do(t.Context(), func(context.Context) error {
 			attempts++
-			if attempts == 2 {
-				turnOff()
-			}
 			return errors.New("busy")
 		})
-		require.EqualError(t, err, "busy")
+		require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
 		require.Equal(t, 2, attempts)
-
-		web.Base = roundTrip(func(*http.Request) (*http.Response, error) {
-			attempts++
-			return answer(503, ""), nil
-		})
-		client := &http.Client{Transport: web}
-		resp, err := client.Get("http://localhost")
-		require.NoError(t, err)
-		require.Equal(t, 503, resp.StatusCode)
-		require.Equal(t, 2+1, attempts)
-
-		setRetries(nil, httptest.NewRequest("POST", "/retries?off=false", nil))
-		_, err = client.Get("http://localhost")
-		require.NoError(t, err)
-		require.Equal(t, 2+1+4, attempts)
+		require.Equal(t, "retries_exhausted", outcome(attempts, err))
 	})
 }
 
