@@ -1338,7 +1338,7 @@ func TestLease(t *testing.T) {
 						require.Greater(t, time.Until(expires), 5*time.Second-1)
 						require.Less(t, time.Until(expires), 8*time.Second, name)
 					}
-					return context.Cause(ctx)
+					return fmt.Errorf("interrupted: %w", ctx.Err())
 				case <-time.After(10 * time.Minute):
 					return ended
 				}
@@ -1346,8 +1346,56 @@ func TestLease(t *testing.T) {
 			require.Equal(t, test.ends, err != ended, name)
 			if test.ends {
 				require.ErrorContains(t, err, "the lease is lost")
+				require.NotErrorIs(t, err, context.Canceled, "the caller has not gone")
 			}
 			require.Equal(t, name == "taken", errors.Is(err, taken))
+		})
+	}
+}
+
+// A caller that goes is the reason for the end, though a renewal fails then.
+func TestLeaseCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 11*time.Second)
+		defer cancel()
+		renewed := false
+		err := withLease(ctx, lease(func(ctx context.Context) error {
+			if !renewed {
+				renewed = true
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}), func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		require.Equal(t, context.DeadlineExceeded, err)
+	})
+}
+
+// After withLease there is no renewal, also if the work panics while one is under way.
+func TestLeaseRelease(t *testing.T) {
+	for _, work := range []func(context.Context) error{
+		func(context.Context) error { time.Sleep(10500 * time.Millisecond); return nil },
+		func(context.Context) error { time.Sleep(10500 * time.Millisecond); panic("bug") },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			running, renewed := 0, 0
+			func() {
+				defer func() { _ = recover() }()
+				_ = withLease(t.Context(), lease(func(context.Context) error {
+					running++
+					time.Sleep(time.Second)
+					running--
+					renewed++
+					return nil
+				}), work)
+			}()
+			require.Zero(t, running)
+			require.Equal(t, 2, renewed)
+			time.Sleep(time.Minute)
+			require.Equal(t, 2, renewed)
 		})
 	}
 }
