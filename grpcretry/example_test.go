@@ -77,7 +77,6 @@ func ExampleUnaryClientInterceptor() {
 		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
 			Idempotent:     func(method string) bool { return method == "/orders.v1.Orders/Get" },
 			AttemptTimeout: 2 * time.Second,
-			Budget:         new(backoff.Budget),
 		})))
 	if err != nil {
 		fmt.Println(err)

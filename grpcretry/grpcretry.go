@@ -17,7 +17,6 @@
 //		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
 //			Idempotent:     func(method string) bool { return method == "/orders.v1.Orders/Get" },
 //			AttemptTimeout: 2 * time.Second,
-//			Budget:         new(backoff.Budget),
 //		})))
 //
 // # What is sent again
@@ -42,7 +41,19 @@
 // While a connection is down, gRPC redials it after waits of its own, and each attempt fails immediately. By default
 // these waits grow to two minutes, and calls go on failing when the server is back. With a MaxDelay of 1.5 s, as
 // above, they are at most 1.8 s, for gRPC adds up to a fifth. With [grpc.WaitForReady] an attempt waits for the
-// connection instead.
+// connection instead, and fewer calls fail. With a Budget more calls fail: retries soon empty it.
+//
+// # A connection that has died
+//
+// A retry uses the connection of the attempt before. If the network swallows that connection without closing it, every
+// attempt times out until the connection is given up, which may take many minutes. [grpc.WithKeepaliveParams] ends the
+// connection sooner. This client gives it up after twelve seconds without an answer:
+//
+//	grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second})
+//
+// By default, a gRPC server closes the connection, with too_many_pings, if the client pings again and again within five
+// minutes. The client does so while calls or streams are silent for longer than about half a minute. For such calls, set
+// a MinTime of five seconds in the server first, with [grpc.KeepaliveEnforcementPolicy].
 //
 // # Install
 //
