@@ -732,3 +732,89 @@ func TestSendOnceMore(t *testing.T) {
 	}
 	require.Equal(t, []string{"body", "body"}, service.bodies)
 }
+
+// A strict transport returns an error where the retries have not helped, as go-retryablehttp does, and closes the body.
+func TestStrict(t *testing.T) {
+	for code, fails := range map[int]bool{200: false, 404: false, 501: false, 429: true, 503: true} {
+		synctest.Test(t, func(t *testing.T) {
+			closed := 0
+			inner := &httpretry.Transport{Base: answering(func(*http.Request) (*http.Response, error) {
+				body := struct {
+					io.Reader
+					closing
+				}{strings.NewReader("body"), func() { closed++ }}
+				return &http.Response{StatusCode: code, Status: strconv.Itoa(code), Header: http.Header{}, Body: body}, nil
+			})}
+			resp, err := (&http.Client{Transport: strict{inner}}).Get("http://service/")
+			require.Equal(t, fails, err != nil, code)
+			if fails {
+				require.ErrorContains(t, err, strconv.Itoa(code))
+				require.Equal(t, 4, closed)
+				return
+			}
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, 1, closed)
+		})
+	}
+}
+
+type answering func(req *http.Request) (*http.Response, error)
+
+func (f answering) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+type closing func()
+
+func (c closing) Close() error {
+	c()
+	return nil
+}
+
+// About a POST without a key, Retryable is asked only if the server has done nothing with it.
+func TestAskedAboutPost(t *testing.T) {
+	for code, want := range map[int]bool{0: true, 200: false, 401: true, 407: true, 409: false, 429: true, 500: false, 503: false} {
+		asked := false
+		client := &http.Client{Transport: &httpretry.Transport{
+			Retryable: func(*http.Request, *http.Response, error) bool {
+				asked = true
+				return false
+			},
+			Base: answering(func(*http.Request) (*http.Response, error) {
+				if code == 0 {
+					return nil, &net.OpError{Op: "dial", Err: errBusy}
+				}
+				return &http.Response{StatusCode: code, Header: http.Header{}, Body: http.NoBody}, nil
+			}),
+		}}
+		resp, err := client.Post("http://service/", "", nil)
+		require.Equal(t, code == 0, err != nil)
+		if err == nil {
+			require.NoError(t, resp.Body.Close())
+		}
+		require.Equal(t, want, asked, code)
+	}
+}
+
+// What counts the attempts for one error makes as many as AttemptsForError.
+func TestAttemptsForError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		there := 0
+		err := retry.New(retry.AttemptsForError(3, errBusy), retry.LastErrorOnly(true)).Do(func() error {
+			there++
+			return errBusy
+		})
+		require.Equal(t, errBusy, err)
+
+		here := 0
+		r := backoff.Retrier{MaxAttempts: 10}
+		err = r.Do(t.Context(), func(context.Context) error {
+			here++
+			if here == 3 {
+				return backoff.Permanent(errBusy)
+			}
+			return errBusy
+		})
+		require.Equal(t, errBusy, err)
+		require.Equal(t, 3, here)
+		require.Equal(t, there, here)
+	})
+}
