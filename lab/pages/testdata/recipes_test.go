@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -733,6 +734,94 @@ func TestModel(t *testing.T) {
 		stream = "Hello\ndata: [DONE]\n"
 		require.NoError(t, ask(t.Context(), nil, func(string) {}))
 	})
+}
+
+// An eventServer sends events 1 to 100, a few in each stream, which ends in one of four ways. In between it is down for a
+// minute, and busy for two.
+type eventServer struct {
+	start    time.Time
+	requests int
+	down     time.Duration
+}
+
+func (s *eventServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.requests++
+	last, _ := strconv.Atoi(req.Header.Get("Last-Event-ID"))
+	switch {
+	case last == 100:
+		return answer(204, ""), nil
+	case last >= 50 && s.down == 0:
+		s.down = time.Since(s.start) + time.Minute
+	}
+	switch {
+	case s.requests == 5:
+		return later(2 * time.Minute), nil
+	case time.Since(s.start) < s.down:
+		return nil, &net.OpError{Op: "dial", Err: errDown}
+	}
+
+	read, write := io.Pipe()
+	context.AfterFunc(req.Context(), func() { write.CloseWithError(req.Context().Err()) })
+	way := s.requests % 4
+	go func() {
+		fmt.Fprint(write, ": hello\n\nretry: 1\n\n")
+		for i := last + 1; i <= last+3 && i <= 100 && way > 0; i++ {
+			fmt.Fprintf(write, "id: %d\nevent: number\ndata:%d\ndata: more\n\n", i, i)
+		}
+		switch way {
+		case 1:
+			fmt.Fprintf(write, "id: %d\ndata: half", last+4)
+			write.CloseWithError(io.ErrUnexpectedEOF)
+		case 2:
+			fmt.Fprintf(write, "id: %d\n", last+4)
+			return // silence
+		}
+		write.Close()
+	}()
+	resp := answer(200, "")
+	resp.Body = read
+	return resp, nil
+}
+
+// Each event comes once, whole, and in order, however the streams end.
+func TestEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &eventServer{start: time.Now()}
+		under(events, s.RoundTrip)
+		var got []string
+		require.NoError(t, follow(t.Context(), "http://localhost", func(data string) { got = append(got, data) }))
+		require.Len(t, got, 100)
+		for i, data := range got {
+			require.Equal(t, fmt.Sprintf("%d\nmore", i+1), data)
+		}
+		require.Greater(t, time.Since(s.start), 3*time.Minute)
+	})
+}
+
+// A server that ends each stream at once is asked once in some 45 s in the end. A status that is final ends the loop, and so
+// does the context.
+func TestEventsNone(t *testing.T) {
+	for code, want := range map[int]string{200: "deadline exceeded", 404: "404", 401: "401", 503: "503"} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			requests := 0
+			under(events, func(*http.Request) (*http.Response, error) {
+				requests++
+				return answer(code, ""), nil
+			})
+			start := time.Now()
+			err := follow(ctx, "http://localhost", func(string) {})
+			require.ErrorContains(t, err, want)
+			if code == 401 || code == 404 {
+				require.Equal(t, 1, requests)
+				return
+			}
+			require.Greater(t, time.Since(start), 58*time.Minute)
+			require.Less(t, requests, 100)
+			require.Greater(t, requests, 50)
+		})
+	}
 }
 
 // A tokenServer is a server that accepts one token. It notes the requests, and who has seen a token.
