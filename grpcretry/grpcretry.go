@@ -112,8 +112,8 @@ type Options struct {
 	// Slots that are set hold for all targets together. Set new(backoff.Slots) if a metric must read them.
 	Slots *backoff.Slots
 
-	// MaxAttempts limits the attempts of a call, whatever Policy is. Zero means 4, one means no retries, and a negative
-	// value no limit.
+	// MaxAttempts limits the attempts of a call, even if Policy would go on. Zero means 4, one means no retries, and a
+	// negative value no limit.
 	MaxAttempts int
 
 	// MaxRetryAfter is the longest wait that a server may ask for. If it asks for more, the call ends. Zero
@@ -124,13 +124,12 @@ type Options struct {
 	// nil, means the waits of [backoff.NewExponentialBackOff].
 	Policy func() backoff.BackOff
 
-	// Retryable reports whether to try again after err, which has a status. Nil means the function [Retryable], which
+	// Retryable reports whether to try again after err, a gRPC status. Nil means the function [Retryable], which
 	// it can call. It is not called for a call that is sent once, nor if the call's context has ended the attempt.
 	Retryable func(err error) bool
 
-	// Budget pays for the retries. Share it with other clients of the same service. Nil means no budget.
-	//
-	// A fresh budget pays for five retries, whoever makes them. Then it refuses retries, until calls succeed again.
+	// Budget limits the retries of all calls that share it: also set it in other clients of the same service. A new one
+	// allows five retries. Then it refuses them, until calls succeed again. Nil means no limit.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which
@@ -142,10 +141,10 @@ type Options struct {
 	Done func(ctx context.Context, method string, attempts int, err error)
 }
 
-// UnaryClientInterceptor returns an interceptor that repeats a call as o says. The wait before a
-// retry is no shorter than the RetryInfo in the status's details asks for, nor than the trailer
-// grpc-retry-pushback-ms does. As with gRPC's own retry, a pushback that is negative, not a number, or
-// sent twice means that the call must not be repeated.
+// UnaryClientInterceptor returns an interceptor that repeats the calls that o.Idempotent names. The wait before a retry
+// is no shorter than the RetryInfo in the status's details asks for, nor than the trailer grpc-retry-pushback-ms does.
+// As with gRPC's own retry, a pushback that is negative, not a number, or sent twice means that the call must not be
+// repeated.
 //
 // From the second attempt on, the reply is cleared before it is filled: by [proto.Reset], or else to the zero value of what
 // it points to.
@@ -196,8 +195,8 @@ func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 	}
 }
 
-// Retryable is the rule that decides whether a call that may be repeated is sent again after an attempt that ended
-// with err. It reports whether the code of err is
+// Retryable reports whether an idempotent call is sent again after err. It is the default of [Options.Retryable]. It says
+// yes if the code of err is
 //
 //   - codes.DeadlineExceeded,
 //   - codes.Unavailable, unless the server's name has no address or its certificate is invalid, or

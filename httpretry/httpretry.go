@@ -75,9 +75,9 @@ const defaultAttemptTimeout = 30 * time.Second
 // zero value is ready to use. A Transport is safe for concurrent use if its functions are. It must not be changed or
 // copied after first use.
 type Transport struct {
-	// AttemptTimeout limits how long an attempt makes no progress before the response's headers; it does not cover bodies.
-	// Progress is a connection, a part of the request's body that is read, the end of writing, and an answer of status
-	// 1xx. Over HTTP/1, a Read of the request's body that blocks has no limit.
+	// AttemptTimeout is the longest time that an attempt may pass without progress until the response's headers have come.
+	// It does not cover the response's body. Progress is a connection, a part of the request's body that is read, the end
+	// of writing, and an answer of status 1xx. Over HTTP/1, a Read of the request's body that blocks has no limit.
 	//
 	// Zero means 30 s, but, if Slots is nil, no limit for what is not idempotent or cannot be sent again. A negative value
 	// means no limit. Make it three times what an answer usually takes.
@@ -91,8 +91,8 @@ type Transport struct {
 	// request is not sent again.
 	BodyTimeout time.Duration
 
-	// Slots limits the requests in progress, also those that are sent once, until the response's headers. To Slots that
-	// size themselves, status 504 is late.
+	// Slots limits how many requests run at once, retried or not, each counted until its headers have come. Slots that
+	// size themselves take status 504 for a timeout.
 	//
 	// Nil means zero [backoff.Slots] for each scheme and host, as the URL spells them, of the last 5,000. A request that
 	// has neither an AttemptTimeout nor a deadline holds none. backoff.NewSlots(math.MaxInt) turns them off.
@@ -101,19 +101,20 @@ type Transport struct {
 	// Retrier's into a Transport that talks to many.
 	Slots *backoff.Slots
 
-	// MaxAttempts limits the attempts, whatever Policy is. Zero means 4, one means no retries, and a negative value no
-	// limit.
+	// MaxAttempts limits the attempts of a request, even if Policy would go on. Zero means 4, one means no retries, and a
+	// negative value no limit.
 	MaxAttempts int
 
 	// MaxRetryAfter limits the wait that a server may ask for, by Retry-After-Ms or else Retry-After: a response that
 	// asks for more is returned. No wait is shorter. Zero means one minute, a negative value no limit.
 	MaxRetryAfter time.Duration
 
-	// Policy returns the waits of one request, a new policy each time. Nil, or a nil policy, means a [backoff.Retrier]'s.
+	// Policy returns a new policy for each request, which says how long to wait. Nil, or a Policy that returns nil, means
+	// the waits of a [backoff.Retrier].
 	Policy func() backoff.BackOff
 
-	// Idempotent reports whether a request that can be sent again is idempotent. Nil means the rule above: an empty key is
-	// none; a key without values, which net/http does not send, is one.
+	// Idempotent reports whether a request is idempotent. It is asked only if the request can be sent again. Nil means the
+	// rule of the package comment: an empty key is none; a key without values, which net/http does not send, is one.
 	Idempotent func(req *http.Request) bool
 
 	// Retryable reports whether to try again after resp, or after err if resp is nil. Nil means the function [Retryable].
@@ -124,13 +125,14 @@ type Transport struct {
 	// Budget and Done. It may read the body if it puts the same in its place.
 	Retryable func(req *http.Request, resp *http.Response, err error) bool
 
-	// Budget pays for the retries at all hosts: for five at first. Nil means no budget.
+	// Budget limits the retries of all requests that share it, whatever their host. A new one allows five at first. Nil
+	// means no limit.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before each wait. The first attempt is number 1.
 	Notify func(req *http.Request, attempt int, err error, wait time.Duration)
 
-	// Done, if not nil, is called once when a request has ended, unless a function panics. attempts is 0 if Base was not
+	// Done, if not nil, is called once before RoundTrip returns, unless a function panics. attempts is 0 if Base was not
 	// called. err is nil after a success or an answer such as a 404; otherwise it says why there was no other attempt, even
 	// if there is a response.
 	Done func(req *http.Request, attempts int, err error)
@@ -140,6 +142,10 @@ type Transport struct {
 	//
 	// If it is an [http.Transport], a copy of it sends the https requests that go through a proxy. If it is not, but
 	// uses one, a proxy's status 403 or 407 is known by its usual text alone.
+	//
+	// Over HTTP/2, a retry uses the connection of the attempt before. If the network swallows that connection without
+	// closing it, every attempt may time out for many minutes. From Go 1.24 on, an [http.Transport] closes it soon if its
+	// field HTTP2 is, for example, &http.HTTP2Config{SendPingTimeout: 3 * time.Second, PingTimeout: time.Second}.
 	//
 	// A Base of your own may change the URL, the header and the trailer, which are copies, for a signature or a token. If it
 	// fetches that with the request's context, the connection counts as the request's. It should return a
@@ -157,8 +163,8 @@ type Transport struct {
 	tunnels tunnels
 }
 
-// RoundTrip sends req, and again while that may help. Close the response's body, even an empty one: when it has ended,
-// the rest of the request's is not sent.
+// RoundTrip sends req, and repeats it as the package comment says. Close the response's body, even an empty one: when it
+// has ended, the rest of the request's is not sent.
 //
 // The response's Request is a copy of req with the same URL and header, and a context that tells [Attempts] their number.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {

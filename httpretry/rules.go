@@ -15,7 +15,8 @@ import (
 	"example.com/backoff"
 )
 
-// Retryable is the default of [Transport.Retryable]: the rules above for an idempotent request.
+// Retryable reports whether an idempotent request should be sent again after resp, or after err if resp is nil. It is the
+// default of [Transport.Retryable], and follows the package comment.
 func Retryable(resp *http.Response, err error) bool {
 	if resp == nil {
 		return !permanent(err) && !invalidRequest(err)

@@ -2,9 +2,9 @@ package sqlretry
 
 import "errors"
 
-// ErrOutcomeUnknown is what the error of [Do] matches if nobody knows whether the transaction took effect: the answer
-// to its COMMIT did not come, or says so, or is an error that this package does not know. It is returned immediately,
-// but for the last of the three, after which [Options.Retryable] is asked.
+// ErrOutcomeUnknown says that the COMMIT may or may not have taken effect. The error of [Do] matches it if the answer to
+// the COMMIT did not come, says so, or is an error that this package does not know. After the first two the error is
+// returned immediately, and after the last [Options.Retryable] is asked.
 //
 // Do not look in the database and do it again if nothing is there: the COMMIT may still be on its way, and take effect
 // after the look. Do it again only if the transaction first inserts a key that was made before the call of Do, and that

@@ -1,5 +1,4 @@
-// Package sqlretry runs a database transaction again when the database did not carry it out, but would if it
-// were repeated.
+// Package sqlretry runs a database transaction, and repeats it after a conflict, a lost connection or a timeout.
 //
 // It knows the errors of these drivers, without importing any of them:
 //   - PostgreSQL's jackc/pgx and lib/pq, also with CockroachDB, YugabyteDB and Aurora DSQL: serialization
@@ -111,8 +110,8 @@ type Options struct {
 	// op calls Do: one call would hold two slots.
 	Slots *backoff.Slots
 
-	// MaxAttempts limits the attempts of a call, whatever Policy is. Zero means 20, one means no retries, and a negative
-	// value no limit.
+	// MaxAttempts limits the attempts of a call, even if Policy would go on. Zero means 20, one means no retries, and a
+	// negative value no limit.
 	MaxAttempts int
 
 	// MaxRetryAfter is the longest wait that f may ask for, by [backoff.RetryAfter] around an error after which the
@@ -129,9 +128,9 @@ type Options struct {
 	// driver panicked in BEGIN, COMMIT or ROLLBACK, which are not.
 	Retryable func(err error) bool
 
-	// Budget pays for the retries. Nil means no budget, and that is right where transactions conflict: a budget takes
-	// failures for trouble, and ends most calls with [backoff.ErrBudgetExhausted] where conflicts are an answer of every
-	// day.
+	// Budget limits the retries of all calls that share it. Nil means no limit, and that is right where transactions
+	// conflict: a budget takes failures for trouble, and ends most calls with [backoff.ErrBudgetExhausted] where conflicts
+	// are an answer of every day.
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which
