@@ -1296,6 +1296,30 @@ func TestConnection(t *testing.T) {
 	})
 }
 
+// A peer that accepts connections and says nothing gets long waits if listen soon gives up, and short ones if it takes
+// longer than a connection must hold.
+func TestConnectionSilent(t *testing.T) {
+	for deadline, long := range map[time.Duration]bool{5 * time.Second: true, 9 * time.Second: true, 30 * time.Second: false} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithTimeout(t.Context(), 10*time.Hour)
+			defer stop()
+			dials := 0
+			connect = func(context.Context) (*Conn, error) {
+				dials++
+				return &Conn{}, nil
+			}
+			listen = func(ctx context.Context, _ *Conn) error {
+				time.Sleep(deadline)
+				return os.ErrDeadlineExceeded
+			}
+			require.Error(t, stayConnected(ctx))
+			wait := (10*time.Hour - time.Duration(dials)*deadline) / time.Duration(dials)
+			require.Equal(t, long, wait > 40*time.Second, wait)
+			require.Equal(t, !long, wait < time.Second, wait)
+		})
+	}
+}
+
 // A connection whose login fails or hangs is closed. One whose login succeeds stays open.
 func TestSession(t *testing.T) {
 	listener, err := net.Listen("tcp", "localhost:0")
