@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
+	"example.com/backoff/lab/command"
 	"example.com/backoff/lab/report"
 )
 
@@ -53,17 +51,7 @@ func (o options) play() {
 			}
 		}
 	}
-
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(len(runs), runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(runs); i = int(next.Add(1)) - 1 {
-				runs[i]()
-			}
-		})
-	}
-	workers.Wait()
+	command.Parallel(len(runs), func(i int) { runs[i]() })
 }
 
 // mean returns the mean of a figure over the seeds, means those of all scenes and their mean at last.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/backoff"
+	"example.com/backoff/lab/command"
 	"example.com/backoff/lab/report"
 )
 
@@ -109,7 +110,7 @@ func (c contender) mean(clients, seeds int) (took, writes float64) {
 	var mu sync.Mutex
 	var allTook time.Duration // whole numbers, whose sum is the same in any order
 	var allWrites int
-	parallel(seeds, func(i int) {
+	command.Parallel(seeds, func(i int) {
 		d, n := c.compete(clients, uint64(i+1))
 		mu.Lock()
 		defer mu.Unlock()

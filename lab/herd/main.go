@@ -39,11 +39,11 @@ package main
 import (
 	"bufio"
 	"errors"
-	"flag"
-	"fmt"
 	"io"
 	"os"
 	"testing"
+
+	"example.com/backoff/lab/command"
 )
 
 // scenarios are functions that simulate something, and write what it comes to.
@@ -59,19 +59,8 @@ func main() {
 }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	c, err := parse(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-
-	out := bufio.NewWriter(stdout)
-	err = errors.Join(scenarios[c.scenario](c, out), out.Flush())
-	if err != nil {
-		fmt.Fprintln(stderr, "herd:", err)
-		return 1
-	}
-	return 0
+	return command.Run("herd", args, stderr, parse, func(c config) error {
+		out := bufio.NewWriter(stdout)
+		return errors.Join(scenarios[c.scenario](c, out), out.Flush())
+	})
 }

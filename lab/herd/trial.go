@@ -2,11 +2,9 @@ package main
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
+	"example.com/backoff/lab/command"
 	"example.com/backoff/lab/report"
 )
 
@@ -25,26 +23,12 @@ func (c config) run() [][]trial {
 			all = append(all, trial{name, c.program(t), make([]*history, c.seeds)})
 		}
 	}
-	parallel(len(all)*c.seeds, func(i int) {
+	command.Parallel(len(all)*c.seeds, func(i int) {
 		t, k := all[i/c.seeds], i%c.seeds
 		t.seed = 1 + uint64(k)
 		t.histories[k] = play(ways[t.way], t.plan)
 	})
 	return slices.Collect(slices.Chunk(all, len(c.ways)))
-}
-
-// parallel calls f for each number below n, on as many goroutines as there are processors.
-func parallel(n int, f func(int)) {
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
-	}
-	workers.Wait()
 }
 
 // figures returns a figure of each history.

@@ -44,6 +44,7 @@ import (
 	"syscall"
 	"time"
 
+	"example.com/backoff/lab/command"
 	"example.com/backoff/lab/report"
 )
 
@@ -53,21 +54,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 3 && args[0] == serve {
 		return runServer(args[1], args[2], stdout, stderr)
 	}
-	o, err := parse(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := measure(ctx, o, stdout, stderr); err != nil {
-		fmt.Fprintln(stderr, "real:", err)
-		return 1
-	}
-	return 0
+	return command.Run("real", args, stderr, parse, func(o options) error {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return measure(ctx, o, stdout, stderr)
+	})
 }
 
 // options are the flags.
