@@ -104,8 +104,9 @@ func (a *attempt) trace() *httptrace.ClientTrace {
 }
 
 // send sends the request. If it returns nil, a.response has a body.
-func (a *attempt) send(base http.RoundTripper) error {
-	resp, err := base.RoundTrip(a.request)
+func (a *attempt) send() error {
+	base, req := a.call.transport.base(a.request)
+	resp, err := base.RoundTrip(req)
 	late := a.silence.stop()
 	if resp != nil && err == nil {
 		a.accept(resp) // even if it is late, so that discard closes it

@@ -72,7 +72,7 @@ func (c *call) attempt() error {
 
 	c.attempts++
 	c.last = newAttempt(c, body)
-	err := c.last.send(c.transport.base(c.request))
+	err := c.last.send()
 	if err != nil {
 		return c.checkError(err)
 	}

@@ -17,13 +17,30 @@ type tunnels struct {
 	copy *http.Transport
 }
 
-// asksProxy reports whether base would ask a proxy to CONNECT, in order to send req.
-func asksProxy(base *http.Transport, req *http.Request) bool {
+// proxyToAsk returns the proxy that base would ask to CONNECT, in order to send req, or nil.
+func proxyToAsk(base *http.Transport, req *http.Request) *url.URL {
 	if base.Proxy == nil || req.URL == nil || req.URL.Scheme != "https" {
-		return false
+		return nil
 	}
 	proxy, err := base.Proxy(req)
-	return err == nil && proxy != nil && strings.HasPrefix(proxy.Scheme, "http")
+	if err != nil || proxy == nil || !strings.HasPrefix(proxy.Scheme, "http") {
+		return nil
+	}
+	return proxy
+}
+
+type proxyKey struct{}
+
+// withProxy returns req with a context that tells proxyOf the proxy. If the copy asked base's Proxy again, it might have
+// another answer: some take one proxy after the other.
+func withProxy(req *http.Request, proxy *url.URL) *http.Request {
+	return req.WithContext(context.WithValue(req.Context(), proxyKey{}, proxy))
+}
+
+// proxyOf is the Proxy of a copy.
+func proxyOf(req *http.Request) (*url.URL, error) {
+	proxy, _ := req.Context().Value(proxyKey{}).(*url.URL)
+	return proxy, nil
 }
 
 // through returns the copy of base.
@@ -33,6 +50,7 @@ func (t *tunnels) through(base *http.Transport) *http.Transport {
 	if t.base != base { // the first request, or http.DefaultTransport has been replaced
 		t.base = base
 		t.copy = base.Clone()
+		t.copy.Proxy = proxyOf
 		t.copy.OnProxyConnectResponse = connectStatus(base)
 	}
 	return t.copy

@@ -187,14 +187,18 @@ func (t *Transport) CloseIdleConnections() {
 	t.tunnels.closeIdle()
 }
 
-// base returns what sends req.
-func (t *Transport) base(req *http.Request) http.RoundTripper {
+// base returns what sends req, which is an attempt's, and req as that takes it.
+func (t *Transport) base(req *http.Request) (http.RoundTripper, *http.Request) {
 	base := cmp.Or(t.Base, http.DefaultTransport)
 	transport, ok := base.(*http.Transport)
-	if ok && asksProxy(transport, req) {
-		return t.tunnels.through(transport)
+	if !ok {
+		return base, req
 	}
-	return base
+	proxy := proxyToAsk(transport, req)
+	if proxy == nil {
+		return base, req
+	}
+	return t.tunnels.through(transport), withProxy(req, proxy)
 }
 
 // attemptTimeout returns the limit of an attempt, or 0 if there is none.
