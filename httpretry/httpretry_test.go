@@ -54,6 +54,7 @@ func TestIdempotent(t *testing.T) {
 		{"get", nil, 1},
 		{"POST", http.Header{"Idempotency-Key": {"1"}}, 4},
 		{"POST", http.Header{"Idempotency-Key": {""}}, 1},
+		{"POST", http.Header{"Idempotency-Key": {" \t"}}, 1}, // net/http sends it without the blanks
 		{"POST", http.Header{"Idempotency-Key": {}}, 4},
 		{"POST", http.Header{"Idempotency-Key": nil}, 4},
 		{"POST", http.Header{"X-Idempotency-Key": {"1"}}, 4},

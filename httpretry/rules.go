@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/textproto"
 	"regexp"
 	"strconv"
 	"strings"
@@ -52,11 +53,11 @@ func idempotent(req *http.Request) bool {
 }
 
 // hasKey reports whether the header of req has a key. As for net/http, an empty list of values is a mark that is
-// not sent. An empty value is no key.
+// not sent. An empty value is no key, nor is one of blanks, which net/http sends as an empty one.
 func hasKey(req *http.Request) bool {
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
 		values, ok := req.Header[name]
-		if ok && (len(values) == 0 || values[0] != "") {
+		if ok && (len(values) == 0 || textproto.TrimString(values[0]) != "") {
 			return true
 		}
 	}
