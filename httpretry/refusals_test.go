@@ -3,6 +3,7 @@ package httpretry_test
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -43,6 +44,13 @@ var refusals = []refusal{
 	{name: "certificate that has expired", server: startTLS, client: func(_ *testing.T, c *http.Transport, _ string) {
 		c.TLSClientConfig.Time = func() time.Time { return time.Now().AddDate(1000, 0, 0) }
 	}, want: "certificate has expired"},
+	{name: "certificate that the client's own function refuses", server: startTLS, client: func(_ *testing.T, c *http.Transport, _ string) {
+		c.TLSClientConfig.InsecureSkipVerify = true
+		c.TLSClientConfig.VerifyConnection = func(state tls.ConnectionState) error { // crypto/tls does not wrap its error
+			_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: x509.NewCertPool()})
+			return fmt.Errorf("verify: %w", err)
+		}
+	}, want: "certificate signed by unknown authority"},
 	{name: "proxy's certificate", server: startTLS, client: func(_ *testing.T, c *http.Transport, at string) {
 		c.TLSClientConfig.RootCAs = nil
 		c.Proxy = through("https://" + at)

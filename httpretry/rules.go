@@ -3,6 +3,7 @@ package httpretry
 import (
 	"cmp"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -80,7 +81,7 @@ func permanent(err error) bool {
 	switch {
 	case errors.As(err, &connect):
 		return !backoff.RetryableStatus(connect.status)
-	case errors.As(err, new(*tls.CertificateVerificationError)):
+	case badCertificate(err):
 		return true
 	case refusal != nil:
 		return !temporary(refusal)
@@ -90,6 +91,15 @@ func permanent(err error) bool {
 		return true
 	}
 	return plainHTTP(err) || refused(err)
+}
+
+// badCertificate reports whether the other side's certificate is not accepted. crypto/tls wraps its own verdict, but not
+// that of a user's function, such as VerifyConnection, which often is one of crypto/x509's.
+func badCertificate(err error) bool {
+	return errors.As(err, new(*tls.CertificateVerificationError)) ||
+		errors.As(err, new(x509.UnknownAuthorityError)) ||
+		errors.As(err, new(x509.HostnameError)) ||
+		errors.As(err, new(x509.CertificateInvalidError))
 }
 
 // plainHTTP reports whether the other side has answered a TLS handshake in plain HTTP. Of the two errors that say so,
