@@ -54,6 +54,9 @@ func newAttempt(c *call, body io.ReadCloser) *attempt {
 	a.request = c.request.WithContext(httptrace.WithClientTrace(ctx, a.trace()))
 	a.request.Cancel = nil //lint:ignore SA1019 when an http.Client closes it, the context ends, too
 	a.request.Header = c.request.Header.Clone()
+	if !c.idempotent {
+		deleteEmptyKeys(a.request.Header)
+	}
 	a.request.Trailer = c.trailer.Clone()
 	if c.request.URL != nil {
 		url := *c.request.URL

@@ -114,7 +114,8 @@ type Transport struct {
 	Policy func() backoff.BackOff
 
 	// Idempotent reports whether a request is idempotent. It is asked only if the request can be sent again. Nil means the
-	// rule of the package comment: an empty key is none; a key without values, which net/http does not send, is one.
+	// rule of the package comment: an empty key is none, and is not sent; a key without values, which net/http does not
+	// send, is one.
 	Idempotent func(req *http.Request) bool
 
 	// Retryable reports whether to try again after resp, or after err if resp is nil. Nil means the function [Retryable].

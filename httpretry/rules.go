@@ -53,16 +53,30 @@ func idempotent(req *http.Request) bool {
 	return hasKey(req)
 }
 
+// keyNames are the names of the headers with a key.
+var keyNames = []string{"Idempotency-Key", "X-Idempotency-Key"}
+
 // hasKey reports whether the header of req has a key. As for net/http, an empty list of values is a mark that is
 // not sent. An empty value is no key, nor is one of blanks, which net/http sends as an empty one.
 func hasKey(req *http.Request) bool {
-	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+	for _, name := range keyNames {
 		values, ok := req.Header[name]
 		if ok && (len(values) == 0 || textproto.TrimString(values[0]) != "") {
 			return true
 		}
 	}
 	return false
+}
+
+// deleteEmptyKeys deletes the keys that are none. net/http takes them for keys, and sends a POST again by itself if a
+// connection that it has kept ends without an answer.
+func deleteEmptyKeys(header http.Header) {
+	for _, name := range keyNames {
+		values := header[name]
+		if len(values) > 0 && textproto.TrimString(strings.Join(values, "")) == "" {
+			delete(header, name)
+		}
+	}
 }
 
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
