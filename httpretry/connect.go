@@ -4,27 +4,26 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 )
 
-// tunnels sends requests for which a proxy is asked to CONNECT. net/http tells the status of a proxy's refusal to
-// OnProxyConnectResponse alone; its error has the words, and a proxy may choose these. Since the field must not be set in
-// a Transport that others may be using, a copy of it sends these requests.
+// tunnels sends https requests through a proxy. net/http tells the status of a proxy's refusal to OnProxyConnectResponse
+// alone; its error has the words, and a proxy may choose these. Since the field must not be set in a Transport that others
+// may be using, a copy of it sends these requests.
 type tunnels struct {
 	mu   sync.Mutex
 	base *http.Transport // whose copy it is, or nil
 	copy *http.Transport
 }
 
-// proxyToAsk returns the proxy that base would ask to CONNECT, in order to send req, or nil.
+// proxyToAsk returns the proxy through which base would send req, if req is for https, or nil.
 func proxyToAsk(base *http.Transport, req *http.Request) *url.URL {
 	if base.Proxy == nil || req.URL == nil || req.URL.Scheme != "https" {
 		return nil
 	}
 	proxy, err := base.Proxy(req)
-	if err != nil || proxy == nil || !strings.HasPrefix(proxy.Scheme, "http") {
-		return nil
+	if err != nil {
+		return nil // base returns it, too
 	}
 	return proxy
 }

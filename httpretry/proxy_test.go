@@ -1,10 +1,10 @@
 package httpretry_test
 
 import (
-	"fmt"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,28 +15,39 @@ import (
 // A Base that takes one proxy after the other is asked once for each attempt. Asked twice, it would leave out every other
 // proxy.
 func TestProxyRotation(t *testing.T) {
-	var proxies []*url.URL
-	tunnels := make([]int, 2)
-	for i := range tunnels {
-		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			require.Equal(t, "CONNECT", r.Method)
-			tunnels[i]++ // one attempt follows the other
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}))
-		defer proxy.Close()
-		at, err := url.Parse(proxy.URL)
-		require.NoError(t, err)
-		proxies = append(proxies, at)
-	}
+	for _, scheme := range []string{"http", "socks5"} {
+		t.Run(scheme, func(t *testing.T) {
+			var proxies []*url.URL
+			connections := make([]atomic.Int32, 2)
+			for i := range connections {
+				listener, err := net.Listen("tcp", "localhost:0")
+				require.NoError(t, err)
+				defer listener.Close()
+				go func() {
+					for {
+						conn, err := listener.Accept()
+						if err != nil {
+							return
+						}
+						connections[i].Add(1)
+						conn.Close()
+					}
+				}()
+				proxies = append(proxies, &url.URL{Scheme: scheme, Host: listener.Addr().String()})
+			}
 
-	asked := 0
-	base := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) {
-		asked++
-		return proxies[asked%len(proxies)], nil
-	}}
-	transport := &httpretry.Transport{Base: base, Policy: noWaits}
-	_, err := transport.RoundTrip(newRequest(t, "GET", "https://site.test", ""))
-	require.Contains(t, fmt.Sprint(err), "503 Service Unavailable")
-	require.Equal(t, 4, asked)
-	require.Equal(t, []int{2, 2}, tunnels)
+			asked := 0
+			base := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) {
+				asked++
+				return proxies[asked%len(proxies)], nil
+			}}
+			transport := &httpretry.Transport{Base: base, Policy: noWaits}
+			_, err := transport.RoundTrip(newRequest(t, "GET", "https://site.test", ""))
+			require.Error(t, err)
+			require.Equal(t, 4, asked, "%v", err)
+			for i := range connections {
+				require.EqualValues(t, 2, connections[i].Load(), "%v", err)
+			}
+		})
+	}
 }
