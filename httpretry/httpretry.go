@@ -116,6 +116,9 @@ type Transport struct {
 	// Idempotent reports whether a request is idempotent. It is asked only if the request can be sent again. Nil means the
 	// rule of the package comment: an empty key is none, and is not sent; a key without values, which net/http does not
 	// send, is one.
+	//
+	// If it says no, net/http may still send a GET, or a request with a key, again by itself: when a connection that it had
+	// kept ends without an answer.
 	Idempotent func(req *http.Request) bool
 
 	// Retryable reports whether to try again after resp, or after err if resp is nil. Nil means the function [Retryable].
