@@ -265,10 +265,13 @@ func (c *cancellingTimer) C() <-chan time.Time {
 	return c.instantTimer.C()
 }
 
-// late is a context whose deadline has passed, and which is not done yet.
-type late struct{ context.Context }
+// unaware is a context that is not done, whatever its deadline is.
+type unaware struct {
+	context.Context
+	deadline time.Time
+}
 
-func (late) Deadline() (time.Time, bool) { return time.Now(), true }
+func (u unaware) Deadline() (time.Time, bool) { return u.deadline, true }
 
 // merged is a context that ends before its parent does. On Go 1.23, context.Cause finds no cause
 // for it.

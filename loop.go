@@ -19,6 +19,7 @@ type loop struct {
 	maxAsked   time.Duration        // the longest wait that a server may ask for; zero is no limit
 	stopReason error                // which the error matches when the policy stops, or nil
 
+	inTime   bool          // the context's deadline had not passed after the attempt before
 	strict   bool          // no wait may outlast the deadline: from the first wait above zero on, or always
 	previous error         // of the attempt before the one that decide is asked about, or nil
 	asked    time.Duration // the wait that a server has asked for in the last error
@@ -69,7 +70,7 @@ func (l *loop) decide(last error) (time.Duration, error) {
 		l.final = true
 		return 0, permanent
 	}
-	err := l.ctx.Err()
+	err := l.contextEnd()
 	if err != nil {
 		// An attempt that was cut off often says no more than the context does. The one before says what was wrong.
 		return 0, l.contextError(err, last, l.previous)
@@ -94,6 +95,20 @@ func (l *loop) decide(last error) (time.Duration, error) {
 		return 0, newStopError(askedTooLong{}, last)
 	}
 	return wait, l.tooLate(wait, last)
+}
+
+// contextEnd returns the error of the context if it ended in the last attempt. An attempt may end with the deadline a
+// moment before the context notices, as on a connection that has the deadline for its own.
+func (l *loop) contextEnd() error {
+	err := l.ctx.Err()
+	if err != nil || !l.inTime {
+		return err
+	}
+	deadline, ok := l.ctx.Deadline()
+	if ok && time.Until(deadline) <= 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // nextWait returns the next wait of b for a loop that waits for at least asked, or [Stop].
@@ -147,6 +162,7 @@ func (l *loop) tooLate(wait time.Duration, last error) error {
 		return nil
 	}
 	left := time.Until(deadline)
+	l.inTime = left > 0
 	if wait < left {
 		return nil
 	}

@@ -186,15 +186,57 @@ func TestDeadlineServerWait(t *testing.T) {
 	}
 }
 
-// The deadline has passed, and the context has not noticed yet: the first wait starts, the second does not.
+// The deadline has passed before the first attempt, and the context has not noticed yet: the first wait above zero
+// starts, the next does not.
 func TestDeadlinePassed(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, retry retry) {
-		operation, calls := failing(-1)
-		err := retry(operation, backoff.WithContext(waits(time.Second, 1), late{t.Context()}))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorIs(t, err, errFailed)
-		require.Equal(t, 2, *calls)
+	for _, first := range [][]time.Duration{{}, {0}, {0, 0}} {
+		eachLoopInBubble(t, func(t *testing.T, retry retry) {
+			operation, calls := failing(-1)
+			policy := waits(append(first, time.Second, 1)...)
+			err := retry(operation, backoff.WithContext(policy, unaware{t.Context(), time.Now()}))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, errFailed)
+			require.Equal(t, len(first)+2, *calls)
+		})
+	}
+}
+
+// A connection has the context's deadline for its own, and notices it first. The error is the same as where the context
+// has noticed: it tells that of the attempt before too. No further attempt begins.
+func TestDeadlineInAttempt(t *testing.T) {
+	for name, waited := range map[string][]time.Duration{
+		"wait":         {time.Second, time.Second},
+		"no wait":      {0, 0},
+		"a first wait": {0, time.Second},
+		"no retry":     {time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLoopInBubble(t, func(t *testing.T, retry retry) {
+				requireCutOff(t, func(ctx context.Context, operation backoff.Operation) error {
+					return retry(operation, backoff.WithContext(waits(waited...), ctx))
+				})
+			})
+		})
+	}
+}
+
+// requireCutOff requires that loop makes two attempts, of which the deadline of ctx ends the second before ctx is done.
+func requireCutOff(t *testing.T, loop func(ctx context.Context, operation backoff.Operation) error) {
+	t.Helper()
+	ctx := unaware{t.Context(), time.Now().Add(time.Minute)}
+	calls := 0
+	err := loop(ctx, func() error {
+		if calls++; calls == 1 {
+			return errFailed
+		}
+		require.Equal(t, 2, calls)
+		time.Sleep(time.Until(ctx.deadline))
+		return os.ErrDeadlineExceeded
 	})
+	require.EqualError(t, err, "context deadline exceeded: i/o timeout: failed")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.ErrorIs(t, err, errFailed)
 }
 
 // The error answers as the context's own error does.

@@ -999,6 +999,23 @@ func TestRetrierStrangeContext(t *testing.T) {
 	}
 }
 
+// If the deadline ends an attempt before ctx is done, the error tells that of the attempt before too.
+func TestRetrierDeadlineInAttempt(t *testing.T) {
+	for _, r := range []*backoff.Retrier{
+		{Policy: every(time.Second, time.Second)},
+		{Policy: every(0, 0)},
+		{Policy: every(0), MaxAttempts: 2},
+		{Policy: every(0), Retryable: func(err error) bool { return err == errFailed }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r.AttemptTimeout = -1
+			requireCutOff(t, func(ctx context.Context, operation backoff.Operation) error {
+				return r.Do(ctx, func(context.Context) error { return operation() })
+			})
+		})
+	}
+}
+
 func TestRetrierBadInput(t *testing.T) {
 	ctx := context.Background()
 	var noContext context.Context
