@@ -192,9 +192,9 @@ type call struct {
 
 // run makes the call, if it gets a slot. (As a field of call, op would be allocated.)
 func (c *call) run(op func(ctx context.Context) error) error {
-	err := c.loop.ctx.Err()
+	err := c.alreadyEnded()
 	if err != nil {
-		return c.loop.contextError(err, err, nil)
+		return err
 	}
 	c.prepare() // before the call counts as begun: a context of a user's own may panic
 	defer c.end()
@@ -209,8 +209,12 @@ func (c *call) run(op func(ctx context.Context) error) error {
 
 	if c.retrier.Policy != nil {
 		c.loop.policy = c.retrier.newPolicy(c.loop.ctx)
+		err = c.alreadyEnded() // it may have taken time
+		if err != nil {
+			return err
+		}
 	}
-	if waits || c.retrier.Policy != nil { // which has taken time
+	if waits || c.retrier.Policy != nil {
 		c.prepare()
 	}
 	for {
@@ -225,6 +229,15 @@ func (c *call) run(op func(ctx context.Context) error) error {
 			return final
 		}
 	}
+}
+
+// alreadyEnded returns the error of a call whose context has ended before its first attempt, or nil.
+func (c *call) alreadyEnded() error {
+	err := c.loop.ctx.Err()
+	if err != nil {
+		return c.loop.contextError(err, err, nil)
+	}
+	return nil
 }
 
 // prepare notes that an attempt begins now, and how long it may take.

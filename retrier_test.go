@@ -284,6 +284,38 @@ func TestRetrierPolicyCancels(t *testing.T) {
 	require.Equal(t, 25, r.Budget.Tokens())
 }
 
+// If the context ends while Policy runs, or Reset, there is no attempt.
+func TestRetrierPolicySlow(t *testing.T) {
+	for name, policy := range map[string]func(slow func()) backoff.BackOff{
+		"Policy": func(slow func()) backoff.BackOff { slow(); return nil },
+		"Reset":  func(slow func()) backoff.BackOff { return resetting(slow) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errCause)
+				defer cancel()
+				var notes journal
+				r := &backoff.Retrier{
+					Slots:  new(backoff.Slots),
+					Policy: func() backoff.BackOff { return policy(func() { <-ctx.Done() }) },
+					Done:   notes.done,
+				}
+				err := r.Do(ctx, returning(errFailed))
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorIs(t, err, errCause)
+				require.Equal(t, []string{"done after 0: context deadline exceeded: shutting down"}, notes.entries)
+				require.Zero(t, r.Slots.InUse())
+			})
+		})
+	}
+}
+
+// resetting is a policy without waits that calls a function in Reset.
+type resetting func()
+
+func (r resetting) Reset()                     { r() }
+func (r resetting) NextBackOff() time.Duration { return 0 }
+
 // Do's context takes the place of all that WithContext has put into the policy.
 func TestRetrierPolicyContext(t *testing.T) {
 	ended := cancelled()
