@@ -254,6 +254,27 @@ func TestRetryAfterReset(t *testing.T) {
 	require.Greater(t, slices.Max(started), 10*time.Second, "the jitter is added")
 }
 
+// What a server has asked for holds for one question, also if a decorator goes on to another policy in it.
+func TestRetryAfterOnce(t *testing.T) {
+	first := backoff.NewExponentialBackOff(backoff.WithJitter(backoff.NoJitter))
+	err := backoff.Retry(func() error {
+		return backoff.RetryAfter(errFailed, time.Hour)
+	}, &fallback{first})
+	require.ErrorIs(t, err, errFailed)
+	require.Equal(t, 750*time.Millisecond, first.NextBackOff())
+}
+
+// fallback asks a policy once, and then never retries.
+type fallback struct{ backoff.BackOff }
+
+func (f *fallback) Unwrap() backoff.BackOff { return f.BackOff }
+
+func (f *fallback) NextBackOff() time.Duration {
+	wait := f.BackOff.NextBackOff()
+	f.BackOff = &backoff.StopBackOff{}
+	return wait
+}
+
 func TestOptions(t *testing.T) {
 	clock, random := clockOf(0), seeded()
 	require.Equal(t, &backoff.ExponentialBackOff{

@@ -113,8 +113,10 @@ func (l *loop) contextEnd() error {
 
 // nextWait returns the next wait of b for a loop that waits for at least asked, or [Stop].
 func nextWait(b BackOff, asked time.Duration) time.Duration {
-	if announce(b, caller{isLoop: true, asked: asked}) {
-		defer announce(b, caller{}) // what b is told holds for this question alone
+	p := calleeIn(b)
+	if p != nil {
+		p.calledBy(caller{isLoop: true, asked: asked})
+		defer p.calledBy(caller{}) // what p is told holds for this question alone
 	}
 
 	wait := b.NextBackOff()
@@ -134,15 +136,14 @@ type caller struct {
 // the limit; a random one adds its jitter to it.
 type callee interface{ calledBy(c caller) }
 
-// announce tells the policy in b that must know who calls it, and reports whether there is one.
-func announce(b BackOff, c caller) (told bool) {
+// calleeIn returns the policy in b that must know who calls it, or nil.
+func calleeIn(b BackOff) callee {
 	for ; b != nil; b = inner(b) {
 		if p, ok := b.(callee); ok {
-			p.calledBy(c)
-			return true
+			return p
 		}
 	}
-	return false
+	return nil
 }
 
 // serverWait returns the wait that a [RetryAfterError] in err asks for, or 0.
