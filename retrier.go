@@ -275,9 +275,11 @@ func (c *call) attempt(op func(ctx context.Context) error) error {
 	return err
 }
 
-// outcomeOf returns how an attempt ended: with err, its time over or not.
-func (c *call) outcomeOf(err error, timeIsOver bool) outcome {
-	quickly := c.ended-c.began.Sub(epoch) <= c.allowed/quickPart
+// outcomeOf returns how an attempt ended: with err, its context over or not. A connection's deadline may come a moment
+// before the context's.
+func (c *call) outcomeOf(err error, contextIsOver bool) outcome {
+	took := c.ended - c.began.Sub(epoch)
+	quickly := took <= c.allowed/quickPart
 	switch {
 	case err == nil && quickly:
 		return quick
@@ -285,7 +287,7 @@ func (c *call) outcomeOf(err error, timeIsOver bool) outcome {
 		return answered
 	case errors.Is(c.loop.ctx.Err(), context.Canceled):
 		return nothing
-	case isLate(err, timeIsOver):
+	case isLate(err, contextIsOver || took >= c.allowed):
 		return late
 	case quickly:
 		return failedQuickly

@@ -267,6 +267,28 @@ func TestWatchOutcomes(t *testing.T) {
 	}
 }
 
+// An attempt whose time is over is late, also if its context has not noticed yet: a connection's deadline may come first.
+func TestWatchUnaware(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		serve(t, r, 1, 5*time.Second)
+		c := *r
+		c.AttemptTimeout = -1
+		c.MaxAttempts = 1
+		var calls sync.WaitGroup
+		for range 20 {
+			calls.Go(func() {
+				_ = c.Do(unaware{t.Context(), time.Now().Add(time.Second)}, func(context.Context) error {
+					time.Sleep(time.Second)
+					return errFailed
+				})
+			})
+		}
+		calls.Wait()
+		require.Less(t, r.Slots.Limit(), math.MaxInt)
+	})
+}
+
 // try makes n calls at once, which may panic or exit. Each has a deadline.
 func try(t *testing.T, r *backoff.Retrier, n int, op func(context.Context) error) {
 	t.Helper()
