@@ -8,9 +8,9 @@ import (
 )
 
 // ParseRetryAfter returns the wait that the value of a Retry-After header asks for, counted from now, and reports
-// whether the value is well-formed. The value is a number of seconds, or a date in any of the three forms of
-// HTTP (RFC 9110, sections 10.2.3 and 5.6.7). A date in the past gives zero. A negative or fractional
-// number is not well-formed. Pass the result to [RetryAfter].
+// whether the value is well-formed. The value is a number of seconds, or a date in any of the three forms of HTTP (RFC
+// 9110, sections 10.2.3 and 5.6.7). A date in the past gives zero. More seconds than a Duration can hold give as many
+// as it can. A negative or fractional number is not well-formed. Pass the result to [RetryAfter].
 func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 	value = strings.Trim(value, " \t")
 	if value != "" && strings.Trim(value, "0123456789") == "" {
