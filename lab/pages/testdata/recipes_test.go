@@ -1458,7 +1458,8 @@ func TestLease(t *testing.T) {
 			})
 			require.Equal(t, test.ends, err != ended, name)
 			if test.ends {
-				require.ErrorContains(t, err, "the lease is lost")
+				require.ErrorIs(t, err, errLost)
+				require.ErrorContains(t, err, "interrupted")
 				require.NotErrorIs(t, err, context.Canceled, "the caller has not gone")
 			}
 			require.Equal(t, name == "taken", errors.Is(err, taken))
