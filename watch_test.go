@@ -754,7 +754,8 @@ func TestWatchBadContext(t *testing.T) {
 	}
 }
 
-// Three seconds after its last call has ended, a Slots knows nothing any more. Calls in line and in long waits are calls.
+// Three seconds after its last call has ended, a Slots knows nothing any more; with a limit, after five times of an attempt
+// if that is longer. Calls in line and in long waits are calls.
 func TestWatchForgets(t *testing.T) {
 	// unlimited reports whether the next late attempts begin no limit: they are the first that it knows of.
 	unlimited := func(t *testing.T, r *backoff.Retrier) bool {
@@ -777,16 +778,26 @@ func TestWatchForgets(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			require.True(t, unlimited(t, r))
 		},
-		"a limit": func(t *testing.T) {
+		"a limit": func(t *testing.T) { // five times of an attempt
 			r := sizing()
 			fall(t, r)
-			time.Sleep(3 * time.Second)
+			time.Sleep(5 * time.Second)
 			require.Equal(t, 6, r.Slots.Limit())
 			time.Sleep(time.Nanosecond)
 			require.Equal(t, math.MaxInt, r.Slots.Limit(), "for a metric, too")
 			calls := hold(t, r, 50, time.Second, nil)
 			require.Equal(t, 50, r.Slots.InUse())
 			calls.Wait()
+		},
+		"a limit of short attempts": func(t *testing.T) {
+			r := sizing()
+			r.AttemptTimeout = 100 * time.Millisecond
+			serve(t, r, 80, time.Minute)
+			atOnce(t, r, 30, hang)
+			time.Sleep(3 * time.Second)
+			require.Equal(t, 6, r.Slots.Limit())
+			time.Sleep(time.Nanosecond)
+			require.Equal(t, math.MaxInt, r.Slots.Limit())
 		},
 		"ten years": func(t *testing.T) {
 			r := sizing()
