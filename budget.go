@@ -128,9 +128,11 @@ func (b *Budget) update() (full int64) {
 	}
 
 	now := time.Since(epoch)
-	age := max(0, now-b.lastUpdate) // in a test, simulated time may begin before what was real
-	b.successes *= math.Exp(-age.Seconds() / budgetWindow.Seconds())
-	b.lastUpdate = now
+	age := now - b.lastUpdate
+	if age >= agingInterval || age < 0 { // in a test, simulated time may begin before what was real
+		b.successes *= math.Exp(-max(0, age.Seconds()) / budgetWindow.Seconds())
+		b.lastUpdate = now
+	}
 	retries := max(budgetFloor, b.successes)
 	full = int64(min(retries*float64(b.cost()), math.MaxInt64/4)) // twice that must not overflow
 

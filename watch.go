@@ -67,7 +67,8 @@ const (
 	// An attempt that may take longer counts as if it could take so many seconds. A deadline in ten years says nothing.
 	longestAttempt = 3600
 
-	// What fades is brought up to date at most this often, because it takes more time than a slot does.
+	// What fades, here and in a Budget, is brought up to date at most this often, because that takes more time than a slot
+	// does.
 	agingInterval = 10 * time.Millisecond
 )
 
