@@ -13,9 +13,9 @@
 // Policies, decorators, loops and tickers have the names and the types of github.com/cenkalti/backoff/v4, which this
 // package can replace. The page docs/migrating.md lists the few things that behave differently.
 //
-// To call a service, take a [Retrier]. It limits the time of each attempt, and two more fields keep calls and retries
-// from overloading a service in trouble. HTTP clients, SQL transactions and gRPC clients have packages of their own:
-// httpretry, sqlretry and grpcretry.
+// To call a service, take a [Retrier]. It limits the time of each attempt, and its [Slots] and [Budget] keep calls and
+// retries from overloading a service in trouble. HTTP clients, SQL transactions and gRPC clients have packages of
+// their own, below the path of this one: httpretry, sqlretry and grpcretry.
 //
 // The page docs/choosing.md has the code for each kind of program.
 //
@@ -34,7 +34,8 @@
 //   - [Attempts] is the same loop as a range statement.
 //   - [NewTicker] sends a tick for each attempt on a channel, for select loops.
 //
-// With Attempts, the body of the loop makes the attempt and sets err. A nil err ends the loop:
+// With Attempts, the body of the loop makes the attempt and sets err. A nil err ends the loop. Here newPolicy makes a
+// policy like the one at the top:
 //
 //	func load(ctx context.Context) (config *Config, err error) {
 //		for range backoff.Attempts(newPolicy(ctx), &err) {
@@ -85,9 +86,9 @@
 //		})
 //	}
 //
-// [Retrier.Do] makes up to four attempts, and this call returns within five seconds. [DoWithData] is for a function
-// that returns a value. A command-line tool or a cron job needs neither [Slots] nor a [Budget]. A worker that takes
-// messages from a queue needs Slots, but no Budget.
+// [Retrier.Do] makes up to four attempts, and this call returns within five seconds if client.Rename ends with its
+// ctx. [DoWithData] is for a function that returns a value. A command-line tool or a cron job needs neither [Slots]
+// nor a [Budget]. A worker that takes messages from a queue needs Slots, but no Budget.
 //
 // Retry only what may be done twice. Retry in one layer only: three layers that each make three retries turn one
 // request into 64.
