@@ -45,10 +45,10 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time t
 // least; and where a part of the service may be overloaded while others are quick.
 //
 // Usual is the average of the last thirty times that an attempt may take. Three seconds after the last call has ended,
-// everything is forgotten, and no trouble is believed in the first second of the calls that follow. (In trouble, it is
-// five times that an attempt may take, if that is longer.) So give calls that take minutes, such as long polls, Slots
-// of their own. Callers that cancel a call before its time is over say nothing of the service. For a batch that begins
-// thousands of calls at once, and where a fixed number of calls is allowed, take [NewSlots].
+// everything is forgotten (in trouble, all but what was usual), and no trouble is believed in the first second of the
+// calls that follow. So give calls that take minutes, such as long polls, Slots of their own. Callers that cancel a
+// call before its time is over say nothing of the service. For a batch that begins thousands of calls at once, and
+// where a fixed number of calls is allowed, take [NewSlots].
 //
 // If a call takes more than half of AttemptTimeout on average, attempts are late on healthy days too. Make
 // AttemptTimeout at least three times what a call usually takes.

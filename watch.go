@@ -54,10 +54,10 @@ const (
 	// that were idle have died.
 	warmUp = time.Second
 
-	// After so many seconds without a call, all is forgotten: idle time is nothing usual, and old trouble is no trouble.
-	// While there is a limit, patience must have passed as well. Workers that pause when all of them fail would otherwise
-	// begin a new limit, for which what they do in an outage is usual: one slot, and no more for sixty units.
-	forgetAfter = 3
+	// After this time without a call, all is forgotten: idle time is nothing usual, and old trouble is no trouble. But if
+	// there is a limit, what was usual is kept. Workers that pause when all of them fail would otherwise begin a new limit
+	// for which what they do in an outage is usual: one slot, and no more for sixty units.
+	forgetAfter = 3 * time.Second
 
 	// A unit has at least, and at most, so many seconds. With minutes for an attempt, it would be hours until anything
 	// is learned.
@@ -128,7 +128,11 @@ type watch struct {
 // begin notes that a call begins whose first attempt may take so long.
 func (w *watch) begin(now, allowed time.Duration) {
 	if w.isForgotten(now) {
+		before := *w
 		*w = watch{since: now, updated: now}
+		if before.slots > 0 {
+			w.begun, w.allowed, w.seen = before.begun, before.allowed, before.seen
+		}
 	}
 	w.calls++
 	w.begun++
@@ -138,12 +142,8 @@ func (w *watch) begin(now, allowed time.Duration) {
 // isForgotten reports whether there has been no call for so long that nothing is known any more. now may be a little
 // before idleSince, since calls race for the lock. In a test, simulated time may start over.
 func (w *watch) isForgotten(now time.Duration) bool {
-	after := float64(forgetAfter)
-	if w.slots > 0 {
-		after = max(after, patience*w.unit())
-	}
 	idle := now - w.idleSince
-	return w.calls == 0 && (w.since == 0 || idle.Seconds() > after || idle < -agingInterval)
+	return w.calls == 0 && (w.since == 0 || idle > forgetAfter || idle < -agingInterval)
 }
 
 // end notes that a call has ended.

@@ -754,8 +754,8 @@ func TestWatchBadContext(t *testing.T) {
 	}
 }
 
-// Three seconds after its last call has ended, a Slots knows nothing any more; with a limit, after five times of an attempt
-// if that is longer. Calls in line and in long waits are calls.
+// Three seconds after its last call has ended, a Slots knows nothing any more but, if there was a limit, what was usual.
+// Calls in line and in long waits are calls.
 func TestWatchForgets(t *testing.T) {
 	// unlimited reports whether the next late attempts begin no limit: they are the first that it knows of.
 	unlimited := func(t *testing.T, r *backoff.Retrier) bool {
@@ -778,10 +778,10 @@ func TestWatchForgets(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			require.True(t, unlimited(t, r))
 		},
-		"a limit": func(t *testing.T) { // five times of an attempt
+		"a limit": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			time.Sleep(5 * time.Second)
+			time.Sleep(3 * time.Second)
 			require.Equal(t, 6, r.Slots.Limit())
 			time.Sleep(time.Nanosecond)
 			require.Equal(t, math.MaxInt, r.Slots.Limit(), "for a metric, too")
@@ -789,15 +789,15 @@ func TestWatchForgets(t *testing.T) {
 			require.Equal(t, 50, r.Slots.InUse())
 			calls.Wait()
 		},
-		"a limit of short attempts": func(t *testing.T) {
+		"but not what was usual before a limit": func(t *testing.T) {
 			r := sizing()
-			r.AttemptTimeout = 100 * time.Millisecond
-			serve(t, r, 80, time.Minute)
-			atOnce(t, r, 30, hang)
-			time.Sleep(3 * time.Second)
-			require.Equal(t, 6, r.Slots.Limit())
-			time.Sleep(time.Nanosecond)
+			fall(t, r)
+			time.Sleep(4 * time.Second) // as workers do that pause when all calls fail
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
+			for range 4 {
+				atOnce(t, r, 1, hang)
+			}
+			require.Equal(t, 6, r.Slots.Limit())
 		},
 		"ten years": func(t *testing.T) {
 			r := sizing()
