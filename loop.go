@@ -19,7 +19,7 @@ type loop struct {
 	maxAsked   time.Duration        // the longest wait that a server may ask for; zero is no limit
 	stopReason error                // which the error matches when the policy stops, or nil
 
-	inTime   bool          // the context's deadline had not passed after the attempt before
+	inTime   bool          // the context's deadline had not passed before the attempt; not known of the first of Retry
 	strict   bool          // no wait may outlast the deadline: from the first wait above zero on, or always
 	previous error         // of the attempt before the one that decide is asked about, or nil
 	asked    time.Duration // the wait that a server has asked for in the last error
@@ -97,8 +97,9 @@ func (l *loop) decide(last error) (time.Duration, error) {
 	return wait, l.tooLate(wait, last)
 }
 
-// contextEnd returns the error of the context if it ended in the last attempt. An attempt may end with the deadline a
-// moment before the context notices, as on a connection that has the deadline for its own.
+// contextEnd returns the error of the context if it has ended. An attempt may end with the deadline a moment before the
+// context notices, as on a connection that has the deadline for its own. (The first attempt of Retry is not asked about:
+// that would take a look at the clock before it.)
 func (l *loop) contextEnd() error {
 	err := l.ctx.Err()
 	if err != nil || !l.inTime {

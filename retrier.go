@@ -249,6 +249,7 @@ func (c *call) prepare() {
 	}
 	if deadline, ok := c.loop.ctx.Deadline(); ok {
 		c.allowed = min(c.allowed, max(0, deadline.Sub(c.began)))
+		c.loop.inTime = c.allowed > 0
 	}
 }
 

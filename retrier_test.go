@@ -1031,6 +1031,25 @@ func TestRetrierStrangeContext(t *testing.T) {
 	}
 }
 
+// If the deadline ends the first attempt before ctx is done, the call ends as if ctx had noticed.
+func TestRetrierDeadlineInFirst(t *testing.T) {
+	for _, most := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx := unaware{t.Context(), time.Now().Add(time.Second)}
+			r := &backoff.Retrier{MaxAttempts: most, Policy: every(0)}
+			calls := 0
+			err := r.Do(ctx, func(context.Context) error {
+				calls++
+				time.Sleep(time.Until(ctx.deadline))
+				return errFailed
+			})
+			require.Equal(t, 1, calls)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, errFailed)
+		})
+	}
+}
+
 // If the deadline ends an attempt before ctx is done, the error tells that of the attempt before too.
 func TestRetrierDeadlineInAttempt(t *testing.T) {
 	for _, r := range []*backoff.Retrier{

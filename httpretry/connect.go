@@ -23,7 +23,7 @@ func proxyToAsk(base *http.Transport, req *http.Request) *url.URL {
 	}
 	proxy, err := base.Proxy(req)
 	if err != nil {
-		return nil // base returns it, too
+		return nil // base asks again
 	}
 	return proxy
 }

@@ -114,8 +114,8 @@ type Transport struct {
 	Policy func() backoff.BackOff
 
 	// Idempotent reports whether a request is idempotent. It is asked only if the request can be sent again. Nil means the
-	// rule of the package comment: an empty key is none, and is not sent; a key without values, which net/http does not
-	// send, is one.
+	// rule of the package comment: an empty key is none, and is sent only with a request that is idempotent otherwise; a
+	// key without values, which net/http does not send, is one.
 	//
 	// If it says no, net/http may still send a GET, or a request with a key, again by itself: when a connection that it had
 	// kept ends without an answer.

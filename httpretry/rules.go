@@ -73,7 +73,7 @@ func hasKey(req *http.Request) bool {
 func deleteEmptyKeys(header http.Header) {
 	for _, name := range keyNames {
 		values := header[name]
-		if len(values) > 0 && textproto.TrimString(strings.Join(values, "")) == "" {
+		if len(values) > 0 && textproto.TrimString(values[0]) == "" {
 			delete(header, name)
 		}
 	}

@@ -36,8 +36,8 @@ func (u *upload) Read(p []byte) (int, error) {
 }
 
 // readOne reads the caller's body. A body may set the values of its request's Trailer until it ends, and net/http reads
-// them after that. The attempts have copies of them, but all bodies of a call set the same ones. So one is read at a time,
-// even if a Read of an earlier attempt hangs.
+// them after that. The attempts have copies of them, but all bodies of a call set the same ones. So one is read at a time.
+// If a Read of an earlier attempt hangs, this one waits until its own attempt ends.
 func (u *upload) readOne(p []byte) (int, error) {
 	a := u.attempt
 	if a.call.trailer == nil {
