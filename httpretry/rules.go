@@ -57,23 +57,28 @@ func idempotent(req *http.Request) bool {
 var keyNames = []string{"Idempotency-Key", "X-Idempotency-Key"}
 
 // hasKey reports whether the header of req has a key. As for net/http, an empty list of values is a mark that is
-// not sent. An empty value is no key, nor is one of blanks, which net/http sends as an empty one.
+// not sent.
 func hasKey(req *http.Request) bool {
 	for _, name := range keyNames {
 		values, ok := req.Header[name]
-		if ok && (len(values) == 0 || textproto.TrimString(values[0]) != "") {
+		if ok && !emptyKey(values) {
 			return true
 		}
 	}
 	return false
 }
 
-// deleteEmptyKeys deletes the keys that are none. net/http takes them for keys, and sends a POST again by itself if a
-// connection that it has kept ends without an answer.
+// emptyKey reports whether the values of a header would be sent, and are no key: the first is empty, or of blanks, which
+// net/http sends as an empty one.
+func emptyKey(values []string) bool {
+	return len(values) > 0 && textproto.TrimString(values[0]) == ""
+}
+
+// deleteEmptyKeys deletes the empty keys. net/http takes them for keys, and sends a POST again by itself if a connection
+// that it has kept ends without an answer.
 func deleteEmptyKeys(header http.Header) {
 	for _, name := range keyNames {
-		values := header[name]
-		if len(values) > 0 && textproto.TrimString(values[0]) == "" {
+		if emptyKey(header[name]) {
 			delete(header, name)
 		}
 	}
