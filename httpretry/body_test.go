@@ -463,19 +463,9 @@ func useAll(t *testing.T, ctx context.Context, client *http.Client, method, path
 // A server may answer before it is asked, and hang up. Then net/http does not always say that it has
 // stopped writing the request.
 func TestUnasked(t *testing.T) {
-	listener, err := net.Listen("tcp", "localhost:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-			conn.Close()
-		}
-	}()
+	address := listen(t, func(conn net.Conn) {
+		fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+	})
 	log.SetOutput(io.Discard) // net/http logs there what nobody asked for
 	defer log.SetOutput(os.Stderr)
 	before := runtime.NumGoroutine()
@@ -487,7 +477,7 @@ func TestUnasked(t *testing.T) {
 	for i := range 8 {
 		group.Go(func() {
 			for range 100 {
-				req := newRequest(t, "PUT", "http://"+listener.Addr().String(), "body")
+				req := newRequest(t, "PUT", "http://"+address, "body")
 				if resp, err := transport.RoundTrip(req.WithContext(contexts[i%2])); err == nil {
 					responses.Add(1)
 					resp.Body.Close()

@@ -30,6 +30,26 @@ func newRequest(t *testing.T, method, url, body string) *http.Request {
 	return req
 }
 
+// listen accepts connections until the test ends, has serve do something with each, and closes it then. It returns the
+// address.
+func listen(t *testing.T, serve func(conn net.Conn)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serve(conn)
+			conn.Close()
+		}
+	}()
+	return listener.Addr().String()
+}
+
 type baseFunc func(*http.Request) (*http.Response, error)
 
 func (f baseFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -20,20 +20,8 @@ func TestProxyRotation(t *testing.T) {
 			var proxies []*url.URL
 			connections := make([]atomic.Int32, 2)
 			for i := range connections {
-				listener, err := net.Listen("tcp", "localhost:0")
-				require.NoError(t, err)
-				defer listener.Close()
-				go func() {
-					for {
-						conn, err := listener.Accept()
-						if err != nil {
-							return
-						}
-						connections[i].Add(1)
-						conn.Close()
-					}
-				}()
-				proxies = append(proxies, &url.URL{Scheme: scheme, Host: listener.Addr().String()})
+				address := listen(t, func(net.Conn) { connections[i].Add(1) })
+				proxies = append(proxies, &url.URL{Scheme: scheme, Host: address})
 			}
 
 			asked := 0
