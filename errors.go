@@ -132,14 +132,13 @@ type joined struct{ first, second error }
 func (e *joined) Error() string   { return line(e.first, e.second) }
 func (e *joined) Unwrap() []error { return []error{e.first, e.second} }
 
-// joinedNetError is a joined whose second error has a Timeout. It is a type of its own because otherwise
-// every failure that a budget refuses to retry would pass for a net.Error.
+// joinedNetError is a joined that is a net.Error, as its second error is. Other errors must not pass for one.
 type joinedNetError struct {
 	*joined
 	netError
 }
 
-// newStopError returns the error of a call that was given up for a reason, such as [ErrRetriesExhausted], or for none.
+// newStopError returns the error of a loop that has given up for a reason, which it matches, or for none.
 func newStopError(reason, last error) error {
 	if reason == nil {
 		return last
@@ -151,29 +150,23 @@ func newStopError(reason, last error) error {
 	return e
 }
 
-// askedTooLong is [ErrRetriesExhausted] where a server has asked for a wait that is too long.
-type askedTooLong struct{}
-
-func (askedTooLong) Error() string { return "asked to wait for longer than MaxRetryAfter" }
-func (askedTooLong) Unwrap() error { return ErrRetriesExhausted }
-
 // A refusal says why a loop does not begin something that its context's deadline leaves no time for.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// contextError is returned by a loop that its context has ended, or that refused a wait past the
+// endError is returned by a loop that its context has ended, or that refused a wait past the
 // deadline. It passes for the context's Err. The errors of attempts are only matched: were they found under an
 // interface too, the result would pass for one of them, as with gRPC, which looks for a method GRPCStatus.
-type contextError struct {
+type endError struct {
 	netError       // the context's Err
 	cause    error // its Cause, or a refusal
 	attempts error // the error of the last attempt, joined with that of the one before; or nil
 }
 
-// newContextError returns the errors as one, or err if the others are equal to it or nil. A nil cause,
+// newEndError returns the errors as one, or err if the others are equal to it or nil. A nil cause,
 // as Go 1.23 gives for some contexts that are not its own, means err.
-func newContextError(err, cause, last, previous error) error {
+func newEndError(err, cause, last, previous error) error {
 	err = withoutMarks(err)
 	cause = withoutMarks(cause)
 	if cause == nil {
@@ -198,38 +191,28 @@ func newContextError(err, cause, last, previous error) error {
 	if equal(err, cause) && attempts == nil {
 		return err
 	}
-	return &contextError{netError{err}, cause, attempts}
+	return &endError{netError{err}, cause, attempts}
 }
 
-func (e *contextError) Error() string        { return line(e.like, e.cause, e.attempts) }
-func (e *contextError) Unwrap() []error      { return []error{e.like, e.cause} }
-func (e *contextError) Is(target error) bool { return errors.Is(e.attempts, target) }
+func (e *endError) Error() string        { return line(e.err, e.cause, e.attempts) }
+func (e *endError) Unwrap() []error      { return []error{e.err, e.cause} }
+func (e *endError) Is(target error) bool { return errors.Is(e.attempts, target) }
 
-func (e *contextError) As(target any) bool {
+func (e *endError) As(target any) bool {
 	return reflect.TypeOf(target).Elem().Kind() != reflect.Interface && errors.As(e.attempts, target)
 }
 
-// LateAttempt is for an outer Retrier. A refusal comes before the deadline, so it is the last attempt that was late or
-// not. If that is not kept, it was the same as the context's error.
-func (e *contextError) LateAttempt() bool {
-	_, refused := e.cause.(refusal)
-	if refused && e.attempts != nil {
-		return isLate(e.attempts, false)
-	}
-	return isLate(e.attempts, e.Timeout())
-}
-
 // netError makes an error that embeds it a net.Error, which answers like another error.
-type netError struct{ like error }
+type netError struct{ err error }
 
 func (e netError) Timeout() bool {
 	var x interface{ Timeout() bool }
-	return errors.As(e.like, &x) && x.Timeout()
+	return errors.As(e.err, &x) && x.Timeout()
 }
 
 func (e netError) Temporary() bool {
 	var x interface{ Temporary() bool }
-	return errors.As(e.like, &x) && x.Temporary()
+	return errors.As(e.err, &x) && x.Temporary()
 }
 
 // line returns the texts of errs, of which the last may be nil, on one line. It leaves out what is there

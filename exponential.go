@@ -241,13 +241,6 @@ func (b *ExponentialBackOff) maxInterval() time.Duration {
 	return b.MaxInterval
 }
 
-// calledBy accepts a nil b: a policy of a user's may embed an *ExponentialBackOff that is not made yet.
-func (b *ExponentialBackOff) calledBy(c caller) {
-	if b != nil {
-		b.caller = c
-	}
-}
-
 // WithInitialInterval sets InitialInterval, from which the waits grow. Zero means no waits.
 func WithInitialInterval(d time.Duration) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.InitialInterval = d }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -179,7 +180,7 @@ func TestExponentialStop(t *testing.T) {
 	b.Reset()
 	require.Zero(t, b.NextBackOff())
 
-	for _, b := range []backoff.BackOff{literal(nil), literal(backoff.SystemClock), tuned{literal(backoff.SystemClock)}, foreign{backoff.WithMaxRetries(literal(clockOf(0)), 9)}} {
+	for _, b := range []backoff.BackOff{literal(nil), literal(backoff.SystemClock), foreign{backoff.WithMaxRetries(literal(clockOf(0)), 9)}} {
 		eachLoop(t, func(t *testing.T, retry retry) {
 			operation, calls := failing(9)
 			require.Same(t, errFailed, retry(operation, b))
@@ -201,9 +202,6 @@ func TestExponentialStop(t *testing.T) {
 	b.Stop = time.Hour
 	require.Equal(t, time.Hour, b.NextBackOff(), "without a Clock")
 }
-
-// tuned is a policy that a user has made out of an ExponentialBackOff.
-type tuned struct{ *backoff.ExponentialBackOff }
 
 func TestExponentialZeroWaits(t *testing.T) {
 	b := &backoff.ExponentialBackOff{MaxElapsedTime: 10, Clock: clockOf(0, 9, 10, 11), Stop: backoff.Stop}
@@ -230,6 +228,65 @@ func TestExponentialEmbedded(t *testing.T) {
 
 	operation = func() error { return backoff.Permanent(errFailed) }
 	require.Same(t, errFailed, backoff.Retry(operation, &lazy{}), "not made yet when the loop ends")
+}
+
+// plusTen embeds a literal without Stop, and compares with that.
+type plusTen struct{ *backoff.ExponentialBackOff }
+
+func (p plusTen) NextBackOff() time.Duration {
+	wait := p.ExponentialBackOff.NextBackOff()
+	if wait == p.Stop {
+		return backoff.Stop
+	}
+	return wait + 10
+}
+
+// An embedded policy is not told that a loop asks: its Stop is the 0 of v4, for which its owner looks.
+func TestExponentialEmbeddedStop(t *testing.T) {
+	literal := &backoff.ExponentialBackOff{InitialInterval: 10, MaxElapsedTime: 25, Clock: clockOf(0, 0, 10, 20)}
+	operation, calls := failing(9)
+	require.Same(t, errFailed, backoff.Retry(operation, plusTen{literal}))
+	require.Equal(t, 3, *calls)
+
+	asked := backoff.RetryAfter(errFailed, 50)
+	operation = func() error { return asked }
+	var waits []time.Duration
+	literal.Clock = clockOf(0, 0, 30)
+	require.Same(t, asked, backoff.RetryNotify(operation, plusTen{literal}, func(_ error, wait time.Duration) { waits = append(waits, wait) }))
+	require.Equal(t, []time.Duration{50}, waits, "the wait that a server asks for is kept")
+}
+
+// locked guards the policy that it embeds, so that loops may share it.
+type locked struct {
+	mu sync.Mutex
+	*backoff.ExponentialBackOff
+}
+
+func (l *locked) NextBackOff() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ExponentialBackOff.NextBackOff()
+}
+
+func (l *locked) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ExponentialBackOff.Reset()
+}
+
+// The race detector sees it if a loop writes to a policy that its owner's lock guards.
+func TestExponentialEmbeddedLock(t *testing.T) {
+	l := &locked{ExponentialBackOff: backoff.NewExponentialBackOff(backoff.WithInitialInterval(1), backoff.WithMaxInterval(1))}
+	var loops sync.WaitGroup
+	for range 4 {
+		loops.Add(1)
+		go func() {
+			defer loops.Done()
+			operation, _ := failing(1000)
+			_ = backoff.Retry(operation, backoff.WithMaxRetries(l, 200))
+		}()
+	}
+	loops.Wait()
 }
 
 // Copies of a policy share nothing but their Clock.

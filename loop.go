@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A loop is what all loops of this package do between two attempts: decide whether there is a next attempt, and
-// pause before it. A Retrier's call does more between the two: it calls decide and pause itself.
+// A loop is what all callback and range loops do between two attempts: decide whether there is a next attempt, and
+// pause before it. (A Ticker, which does not see how attempts end, shares nextWait alone.)
 type loop struct {
 	policy BackOff
 	ctx    context.Context
@@ -15,15 +15,14 @@ type loop struct {
 	timer  Timer       // the caller's, or nil
 	system systemTimer // for the waits that need one
 
-	retryable  func(err error) bool // or nil
-	maxAsked   time.Duration        // the longest wait that a server may ask for; zero is no limit
-	stopReason error                // which the error matches when the policy stops, or nil
+	retryable     func(err error) bool // or nil
+	stopReason    error                // what the error matches when the policy stops, or nil
+	maxAsked      time.Duration        // the longest wait that a server may ask for; zero is no limit
+	tooLongReason error                // what the error matches when it asks for more
 
-	inTime   bool          // the context's deadline had not passed before the attempt; not known of the first of Retry
-	strict   bool          // no wait may outlast the deadline: from the first wait above zero on, or always
-	previous error         // of the attempt before the one that decide is asked about, or nil
-	asked    time.Duration // the wait that a server has asked for in the last error
-	final    bool          // the last error is permanent, or retryable has refused it
+	inTime   bool  // the context's deadline had not passed before the attempt; not known of the first of Retry
+	strict   bool  // no wait may outlast the deadline: from the first wait above zero on, or always
+	previous error // of the attempt before the last one, or nil
 }
 
 // retry is the loop of [Retry] and its variants. Most often the first attempt is the only one, and needs no loop.
@@ -50,7 +49,11 @@ func retry(o Operation, b BackOff, notify Notify, timer Timer) error {
 // next waits for the next attempt, after one that failed with last. It returns nil if there is to be one, otherwise
 // the error with which the loop gives up.
 func (l *loop) next(last error) error {
-	wait, err := l.decide(last)
+	err := l.settled(last)
+	if err != nil {
+		return err
+	}
+	wait, err := l.plan(last)
 	if err != nil {
 		return err
 	}
@@ -62,39 +65,41 @@ func (l *loop) next(last error) error {
 	return l.pause(wait, last)
 }
 
-// decide returns the wait before the next attempt, or the error with which the loop gives up. It has all reasons to give
-// up before a wait, in their order, but for a Retrier's budget, which is asked last.
-func (l *loop) decide(last error) (time.Duration, error) {
+// settled returns the error of a loop for which there is no next attempt, whatever its policy says, or nil. With plan, it
+// has all reasons to give up before a wait, in their order.
+func (l *loop) settled(last error) error {
 	permanent, ok := unmark(last)
 	if ok {
-		l.final = true
-		return 0, permanent
+		return permanent
 	}
 	err := l.contextEnd()
 	if err != nil {
 		// An attempt that was cut off often says no more than the context does. The one before says what was wrong.
-		return 0, l.contextError(err, last, l.previous)
+		return l.ended(err, last, l.previous)
+	}
+	if l.retryable != nil && !l.retryable(last) {
+		return last
 	}
 	l.previous = last
+	return nil
+}
 
-	if l.retryable != nil && !l.retryable(last) {
-		l.final = true
-		return 0, last
-	}
+// plan returns the wait before the next attempt, or the error with which the loop gives up instead.
+func (l *loop) plan(last error) (time.Duration, error) {
+	asked := serverWait(last)
+	wait := nextWait(l.policy, asked)
 
-	l.asked = serverWait(last)
-	wait := nextWait(l.policy, l.asked)
 	// The policy may have ended the context, or have stopped because that has ended: the context is the reason then.
-	err = l.ctx.Err()
+	err := l.ctx.Err()
 	switch {
 	case err != nil:
-		return 0, l.contextError(err, last, nil)
+		return 0, l.ended(err, last, nil)
 	case wait < 0:
 		return 0, newStopError(l.stopReason, last)
-	case l.maxAsked > 0 && l.asked > l.maxAsked:
-		return 0, newStopError(askedTooLong{}, last)
+	case l.maxAsked > 0 && asked > l.maxAsked:
+		return 0, newStopError(l.tooLongReason, last)
 	}
-	return wait, l.tooLate(wait, last)
+	return wait, l.tooLate(wait, asked, last)
 }
 
 // contextEnd returns the error of the context if it has ended. An attempt may end with the deadline a moment before the
@@ -114,17 +119,17 @@ func (l *loop) contextEnd() error {
 
 // nextWait returns the next wait of b for a loop that waits for at least asked, or [Stop].
 func nextWait(b BackOff, asked time.Duration) time.Duration {
-	p := calleeIn(b)
+	p := exponentialIn(b)
 	if p != nil {
-		p.calledBy(caller{isLoop: true, asked: asked})
-		defer p.calledBy(caller{}) // what p is told holds for this question alone
+		p.caller = caller{isLoop: true, asked: asked}
+		defer func() { p.caller = caller{} }() // what p is told holds for this question alone
 	}
 
 	wait := b.NextBackOff()
 	if wait < 0 {
 		return Stop
 	}
-	return max(wait, asked) // a policy that is no callee does not know asked
+	return max(wait, asked) // other policies do not know asked
 }
 
 // caller is who calls NextBackOff, which has no parameter. The zero value is a caller by hand.
@@ -133,14 +138,12 @@ type caller struct {
 	asked  time.Duration // it will wait for at least this long
 }
 
-// callee is a policy that must know its caller. A policy that limits time must know asked, or the loop waits past
-// the limit; a random one adds its jitter to it.
-type callee interface{ calledBy(c caller) }
-
-// calleeIn returns the policy in b that must know who calls it, or nil.
-func calleeIn(b BackOff) callee {
+// exponentialIn returns the ExponentialBackOff in b, or nil. It must know its caller: since it limits time, it must know
+// asked, or the loop waits past the limit; and it adds its jitter to asked. One that a policy of a user's embeds is not
+// told: that asks it by hand, perhaps from several goroutines, under a lock of its own.
+func exponentialIn(b BackOff) *ExponentialBackOff {
 	for ; b != nil; b = inner(b) {
-		if p, ok := b.(callee); ok {
+		if p, ok := b.(*ExponentialBackOff); ok {
 			return p
 		}
 	}
@@ -158,7 +161,7 @@ func serverWait(err error) time.Duration {
 
 // tooLate returns an error if wait must not start, because it would outlast the context's deadline. A loop with a
 // custom Timer, whose time may not be real, refuses no wait.
-func (l *loop) tooLate(wait time.Duration, last error) error {
+func (l *loop) tooLate(wait, asked time.Duration, last error) error {
 	deadline, ok := l.ctx.Deadline()
 	if !ok || l.timer != nil {
 		return nil
@@ -172,14 +175,14 @@ func (l *loop) tooLate(wait time.Duration, last error) error {
 	// The first wait above zero starts all the same, unless a server has asked for one that long: a
 	// caller that calls Retry again as long as the context lives would otherwise do so without a pause. (left may be
 	// negative: the context's Err may be nil for a moment more.)
-	if !l.strict && (l.asked == 0 || l.asked < left) {
+	if !l.strict && (asked == 0 || asked < left) {
 		return nil
 	}
 	if wait >= time.Millisecond {
 		wait = wait.Round(time.Millisecond)
 	}
 	reason := refusal("next attempt in " + wait.String() + " would be too late")
-	return newContextError(context.DeadlineExceeded, reason, last, nil)
+	return newEndError(context.DeadlineExceeded, reason, last, nil)
 }
 
 // pause waits. It returns an error if there must be no attempt after the wait.
@@ -193,7 +196,7 @@ func (l *loop) pause(wait time.Duration, last error) error {
 	// random. A wait of zero has not looked at the context, which notify may have ended.
 	err := l.ctx.Err()
 	if err != nil {
-		return l.contextError(err, last, nil)
+		return l.ended(err, last, nil)
 	}
 	if !waited { // a Timer has no channel, or a context is done whose Err is nil
 		return last
@@ -201,9 +204,9 @@ func (l *loop) pause(wait time.Duration, last error) error {
 	return nil
 }
 
-// contextError returns the error of a loop whose context has ended with err. previous may be nil.
-func (l *loop) contextError(err, last, previous error) error {
-	return newContextError(err, context.Cause(l.ctx), last, previous)
+// ended returns the error of a loop whose context has ended with err. previous may be nil.
+func (l *loop) ended(err, last, previous error) error {
+	return newEndError(err, context.Cause(l.ctx), last, previous)
 }
 
 // wait waits for d. It returns false if something has ended the wait, or it could not start. It takes the

@@ -23,6 +23,12 @@ const longWait = 2 * time.Second
 // [Retrier.Do] also matches that of the last attempt. A call whose MaxAttempts is 1 returns that alone.
 var ErrRetriesExhausted = errors.New("retries exhausted")
 
+// askedTooLong is [ErrRetriesExhausted] where a server has asked for a wait that is too long.
+type askedTooLong struct{}
+
+func (askedTooLong) Error() string { return "asked to wait for longer than MaxRetryAfter" }
+func (askedTooLong) Unwrap() error { return ErrRetriesExhausted }
+
 // Retrier calls a service, and tries again when a call fails. Declare one for each service, shared by all calls to it:
 //
 //	var users = backoff.Retrier{
@@ -235,7 +241,7 @@ func (c *call) run(op func(ctx context.Context) error) error {
 func (c *call) alreadyEnded() error {
 	err := c.loop.ctx.Err()
 	if err != nil {
-		return c.loop.contextError(err, err, nil)
+		return c.loop.ended(err, err, nil)
 	}
 	return nil
 }
@@ -298,17 +304,23 @@ func (c *call) outcomeOf(err error, contextIsOver bool) outcome {
 
 // next waits for the next attempt, and has a slot then.
 func (c *call) next(last error) error {
-	c.paid = false            // the attempt has failed, so nothing comes back
-	if c.loop.policy == nil { // the default one, which a call that succeeds at once does not need
+	c.paid = false // the attempt has failed, so nothing comes back
+	err := c.loop.settled(last)
+	if err != nil {
+		if c.outcome == failedQuickly {
+			c.outcome = quick // a final error is an answer
+		}
+		return err
+	}
+
+	if c.loop.policy == nil { // the default one, which most calls do not need
 		c.loop.policy = c.retrier.newPolicy(c.loop.ctx)
 	}
-	wait, err := c.loop.decide(last)
-	if c.loop.final && c.outcome == failedQuickly {
-		c.outcome = quick
-	}
+	wait, err := c.loop.plan(last)
 	if err != nil {
 		return err
 	}
+
 	budget := c.retrier.Budget
 	if budget != nil {
 		c.paid = budget.Withdraw()
@@ -321,18 +333,18 @@ func (c *call) next(last error) error {
 		c.retrier.Notify(c.loop.ctx, c.attempts, last, wait)
 	}
 	if c.hasSlot {
-		c.hasSlot = c.slots.keep(c.ended, c.outcome, c.isLong(wait))
+		c.hasSlot = c.slots.keep(c.ended, c.outcome, c.isLong(wait, last))
 		c.outcome = nothing
 	}
 	return c.pause(wait, last)
 }
 
 // isLong reports whether a wait is made without the slot, so that calls that fail for long do not hold the slots that
-// others need. What the server asks for does not count: while an overloaded server asks for a pause, the slots that are
-// held keep other calls from it.
-func (c *call) isLong(wait time.Duration) bool {
+// others need. What a server asks for does not count: while an overloaded server asks for a pause, the slots that are held
+// keep other calls from it.
+func (c *call) isLong(wait time.Duration, last error) bool {
+	wait -= serverWait(last)
 	timeout := c.retrier.attemptTimeout()
-	wait -= c.loop.asked
 	return wait >= longWait || timeout > 0 && wait >= timeout
 }
 
@@ -348,9 +360,9 @@ func (c *call) pause(wait time.Duration, last error) error {
 	}
 	err = c.loop.ctx.Err()
 	if err != nil {
-		return c.loop.contextError(err, last, nil)
+		return c.loop.ended(err, last, nil)
 	}
-	return newContextError(context.DeadlineExceeded, noSlotAgain, last, nil)
+	return newEndError(context.DeadlineExceeded, noSlotAgain, last, nil)
 }
 
 // noSlotAgain does not match ErrNoSlot, which says that the call was not made.
@@ -399,7 +411,7 @@ func (r *Retrier) slotsFor(ctx context.Context) *Slots {
 
 // loop returns the loop of a call with ctx, but for its policy. Where there never are retries, its error gives no reason.
 func (r *Retrier) loop(ctx context.Context) loop {
-	l := loop{ctx: ctx, strict: true, retryable: r.Retryable}
+	l := loop{ctx: ctx, strict: true, retryable: r.Retryable, tooLongReason: askedTooLong{}}
 	l.maxAsked = max(0, cmp.Or(r.MaxRetryAfter, defaultMaxRetryAfter))
 	if r.MaxAttempts != 1 {
 		l.stopReason = ErrRetriesExhausted

@@ -176,7 +176,7 @@ func noSlot(ctx context.Context) error {
 	if err == nil {
 		return errNoTimeToWait
 	}
-	return newContextError(err, context.Cause(ctx), ErrNoSlot, nil)
+	return newEndError(err, context.Cause(ctx), ErrNoSlot, nil)
 }
 
 // leave takes a call out of the line. If its turn has come meanwhile, the slot goes to the next call.

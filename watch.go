@@ -79,7 +79,7 @@ const (
 	nothing       outcome = iota // nothing to count
 	late                         // it failed because its time was over
 	failed                       // in time
-	failedQuickly                // that is a quick answer if the error is final, which decide tells
+	failedQuickly                // that is a quick answer if the error is final, which settled tells
 	answered                     // in time, but not quickly
 	quick                        // answered within a third of its time
 )
@@ -99,6 +99,16 @@ func isLate(err error, timeIsOver bool) bool {
 		return x.LateAttempt()
 	}
 	return timeIsOver || netError{err}.Timeout() || errors.Is(err, context.DeadlineExceeded)
+}
+
+// LateAttempt is for a Retrier around the loop. A refusal comes before the deadline, so it is the last attempt that was late or
+// not. If that is not kept, it was the same as the context's error.
+func (e *endError) LateAttempt() bool {
+	_, refused := e.cause.(refusal)
+	if refused && e.attempts != nil {
+		return isLate(e.attempts, false)
+	}
+	return isLate(e.attempts, e.Timeout())
 }
 
 // A watch is what Slots that size themselves know of a service: how its last attempts ended, how many calls there
