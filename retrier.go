@@ -15,6 +15,10 @@ const (
 	defaultMaxRetryAfter  = time.Minute
 )
 
+// shortestWait is the shortest first wait of the default policy. Without it, an AttemptTimeout of nanoseconds would make a
+// hot loop.
+const shortestWait = time.Millisecond
+
 // longWait is the wait that a call makes without its slot, like a longer one, though its attempts may take longer still.
 const longWait = 2 * time.Second
 
@@ -62,8 +66,9 @@ type Retrier struct {
 	// ends. Zero means one minute, a negative value no limit.
 	MaxRetryAfter time.Duration
 
-	// Policy returns a new policy for each call. Nil, or a Policy that returns nil, means waits of about 0.5 s, and
-	// half as long again each time. To retry for two minutes while a database starts, set MaxAttempts to -1 and return
+	// Policy returns a new policy for each call. Nil, or a Policy that returns nil, means waits of about 0.5 s, or of half
+	// the time that the first attempt may take if that is less, and half as long again each time. To retry for two minutes
+	// while a database starts, set MaxAttempts to -1 and return
 	// backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute)).
 	Policy func() BackOff
 
@@ -214,7 +219,7 @@ func (c *call) run(op func(ctx context.Context) error) error {
 	}
 
 	if c.retrier.Policy != nil {
-		c.loop.policy = c.retrier.newPolicy(c.loop.ctx)
+		c.loop.policy = c.retrier.newPolicy(c.loop.ctx, c.allowed)
 		err = c.alreadyEnded() // it may have taken time
 		if err != nil {
 			return err
@@ -314,7 +319,7 @@ func (c *call) next(last error) error {
 	}
 
 	if c.loop.policy == nil { // the default one, which most calls do not need
-		c.loop.policy = c.retrier.newPolicy(c.loop.ctx)
+		c.loop.policy = c.retrier.newPolicy(c.loop.ctx, c.allowed)
 	}
 	wait, err := c.loop.plan(last)
 	if err != nil {
@@ -419,14 +424,16 @@ func (r *Retrier) loop(ctx context.Context) loop {
 	return l
 }
 
-// newPolicy returns the policy of a call with ctx, with the limit of its attempts, and calls its Reset.
-func (r *Retrier) newPolicy(ctx context.Context) BackOff {
+// newPolicy returns the policy of a call with ctx, with the limit of its attempts, and calls its Reset. The default waits
+// begin with half of what the first attempt may take, if that is short.
+func (r *Retrier) newPolicy(ctx context.Context, allowed time.Duration) BackOff {
 	var b BackOff
 	if r.Policy != nil {
 		b = r.Policy()
 	}
 	if b == nil {
-		b = NewExponentialBackOff(WithMaxElapsedTime(0)) // MaxAttempts is its limit
+		first := min(DefaultInitialInterval, max(shortestWait, allowed/2))
+		b = NewExponentialBackOff(WithInitialInterval(first), WithMaxElapsedTime(0)) // MaxAttempts is its limit
 	}
 	replaceContexts(b, ctx)
 	attempts := cmp.Or(r.MaxAttempts, defaultMaxAttempts)

@@ -236,6 +236,68 @@ func TestRetrierPolicy(t *testing.T) {
 	}
 }
 
+// Without a Policy, the waits fit what an attempt may take: three retries have their time, however short the deadline is.
+func TestRetrierDefaultWaits(t *testing.T) {
+	for _, test := range []struct {
+		timeout, deadline, first time.Duration // a deadline of zero is an hour
+	}{
+		{0, 0, 500 * time.Millisecond},
+		{-1, 0, 500 * time.Millisecond},
+		{time.Second, 0, 500 * time.Millisecond},
+		{600 * time.Millisecond, 0, 300 * time.Millisecond},
+		{time.Minute, 400 * time.Millisecond, 200 * time.Millisecond},
+		{-1, 400 * time.Millisecond, 200 * time.Millisecond},
+		{100 * time.Millisecond, 5 * time.Second, 50 * time.Millisecond},
+		{1, 0, time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var shortest, longest time.Duration = math.MaxInt64, 0
+			r := &backoff.Retrier{AttemptTimeout: test.timeout, MaxAttempts: 2}
+			r.Notify = func(_ context.Context, _ int, _ error, wait time.Duration) {
+				shortest = min(shortest, wait)
+				longest = max(longest, wait)
+			}
+			for range 200 {
+				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(test.deadline, time.Hour))
+				_ = r.Do(ctx, always(errFailed))
+				cancel()
+			}
+			require.GreaterOrEqual(t, shortest, test.first/2)
+			require.LessOrEqual(t, longest, test.first*3/2)
+		})
+	}
+}
+
+// attempts returns how many attempts a call makes on average, if a third of its deadline is for each.
+func attempts(t *testing.T, deadline time.Duration, op func(context.Context) error) float64 {
+	t.Helper()
+	const calls = 300
+	var n atomic.Int64
+	r := &backoff.Retrier{AttemptTimeout: deadline / 3}
+	for range calls {
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		_ = r.Do(ctx, func(ctx context.Context) error {
+			n.Add(1)
+			return op(ctx)
+		})
+		cancel()
+	}
+	return float64(n.Load()) / calls
+}
+
+func TestRetrierShortDeadlines(t *testing.T) {
+	for _, deadline := range []time.Duration{100, 200, 300, 500, 1000, 2000, 5000} {
+		synctest.Test(t, func(t *testing.T) {
+			deadline *= time.Millisecond
+			refused := attempts(t, deadline, always(errFailed))
+			hung := attempts(t, deadline, hang)
+			t.Logf("%v: %.2f attempts if refused, %.2f if hanging", deadline, refused, hung)
+			require.GreaterOrEqual(t, refused, 3.5)
+			require.GreaterOrEqual(t, hung, 2.0)
+		})
+	}
+}
+
 // The default policy has no limit of time: the number of retries is the limit, however long the attempts take.
 func TestRetrierNoTimeLimit(t *testing.T) {
 	for _, policy := range []func() backoff.BackOff{nil, func() backoff.BackOff { return nil }} {
