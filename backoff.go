@@ -13,9 +13,9 @@
 // Policies, decorators, loops and tickers have the names and the types of github.com/cenkalti/backoff/v4, which this
 // package can replace. The page docs/migrating.md lists the few things that behave differently.
 //
-// To call a service, take a [Retrier]. It limits the time of each attempt, and its [Slots] and [Budget] keep calls and
-// retries from overloading a service in trouble. HTTP clients, SQL transactions and gRPC clients have packages of
-// their own, below the path of this one: httpretry, sqlretry and grpcretry.
+// To call a service, there is also a [Retrier]. It limits the time of each attempt, and with [Slots] it lets fewer calls
+// through while many of them time out. HTTP clients, SQL transactions and gRPC clients have packages of their own, below
+// the path of this one: httpretry, sqlretry and grpcretry.
 //
 // The page docs/choosing.md has the code for each kind of program.
 //
@@ -72,9 +72,8 @@
 // Declare one [Retrier] for each service, shared by all calls to it:
 //
 //	var users = backoff.Retrier{
-//		AttemptTimeout: time.Second,         // at least three times what a call usually takes
-//		Slots:          new(backoff.Slots),  // fewer calls while many attempts time out
-//		Budget:         new(backoff.Budget), // fewer retries while many fail
+//		AttemptTimeout: time.Second,        // at least four times what a call usually takes
+//		Slots:          new(backoff.Slots), // fewer calls at once while many attempts time out
 //	}
 //
 //	func rename(ctx context.Context, id, name string) error {
@@ -87,8 +86,8 @@
 //	}
 //
 // [Retrier.Do] makes up to four attempts, and this call returns within five seconds if client.Rename ends with its
-// ctx. [DoWithData] is for a function that returns a value. A command-line tool or a cron job needs neither [Slots]
-// nor a [Budget]. A worker that takes messages from a queue needs Slots, but no Budget.
+// ctx. [DoWithData] is for a function that returns a value. A command-line tool or a cron job needs no Slots. Most
+// programs need no [Budget].
 //
 // Retry only what may be done twice. Retry in one layer only: three layers that each make three retries turn one
 // request into 64.
@@ -99,7 +98,8 @@
 //
 // A loop that gives up returns the error of the last attempt. If a context ended the loop, the error matches that of
 // the context too, by [errors.Is]; see [Retry]. The error of [Retrier.Do] also tells whether no attempts were left,
-// the budget was empty, or there was no slot.
+// there was no slot, or a Budget was empty. Ask for [context.Canceled] first, then for errors of your own: the error of a
+// call that was cancelled also matches the cause of its context, which may be an error of another call.
 //
 // # Cancellation
 //
@@ -119,7 +119,7 @@
 //	func (b myDecorator) Unwrap() BackOff { return b.BackOff }
 //
 // Through this method a loop finds the contexts further in. A decorator without it works, but around [WithContext]
-// it hides the context: the loop then notices a cancellation only after the wait.
+// it hides the context: the loop then notices a cancellation only after the wait, and makes one more attempt.
 package backoff
 
 import (
@@ -127,8 +127,8 @@ import (
 	"time"
 )
 
-// BackOff is a policy: it says how long to wait before each retry. Where this package takes a BackOff, nil
-// means [NewExponentialBackOff].
+// BackOff is a policy: it says how long to wait before each retry. Where a function of this package takes a BackOff,
+// nil means [NewExponentialBackOff].
 //
 // A loop calls Reset before the first attempt and NextBackOff before each retry, never concurrently. A
 // BackOff usually holds the state of one loop, and must then not be used by two loops at once.

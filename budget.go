@@ -21,8 +21,16 @@ const (
 // [errors.Is]: the error of [Retrier.Do] also matches that of the last attempt.
 var ErrBudgetExhausted = errors.New("retry budget exhausted")
 
-// Budget limits the retries of many calls together, so that retries do not keep a struggling service down.
-// Make one for each service that you call, and set it in the [Retrier] of that service:
+// Budget limits the retries of many calls together, so that retries do not keep a struggling service down. Set one in a
+// [Retrier]
+//
+//   - where you want no [Slots];
+//   - where very many processes send little each, less than one call in AttemptTimeout;
+//   - where a part of the service may be overloaded while the rest answers quickly.
+//
+// Elsewhere do without. A budget also ends the retries that bridge a short failure: with two seconds of refusals, most
+// calls fail that retries would save. And it refuses the retries of work that can wait, and of failures that are an answer
+// of every day, such as the status 429 of a rate limit or the conflicts of transactions.
 //
 //	var payments = backoff.Retrier{Budget: new(backoff.Budget)}
 //
@@ -41,10 +49,6 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 // of the operations fail every time, as they do if a part of the service is down. From then on, at a steady load, the
 // retries that fail are about a fifth of the first attempts that succeed. In a burst, or where fewer than about two
 // attempts per second succeed, they can be as many as those.
-//
-// Set a budget where somebody waits for the calls. Do without one for work that can wait, which needs [Slots] or a fixed
-// number of workers, and where failures are an answer of every day, such as the status 429 of a rate limit or the
-// conflicts of transactions: it would refuse the retries that these need.
 //
 // Do not share a budget between services: the successes of a healthy service would pay for retries at one that
 // is down. Do not use one budget in a call and again in a call inside its operation: each success of the inner

@@ -11,9 +11,8 @@ import (
 
 // users is shared by all calls to the service.
 var users = backoff.Retrier{
-	AttemptTimeout: time.Second,         // at least three times what a call usually takes
-	Slots:          new(backoff.Slots),  // fewer calls while many attempts time out
-	Budget:         new(backoff.Budget), // fewer retries while many fail
+	AttemptTimeout: time.Second,        // at least four times what a call usually takes
+	Slots:          new(backoff.Slots), // fewer calls at once while many attempts time out
 }
 
 // FetchUser returns a user. If there is no such user, the error is ErrNotFound.
@@ -55,8 +54,7 @@ func (c *client) Get(_ context.Context, id string) (*User, error) {
 	return &User{Name: "Ada"}, nil
 }
 
-// A Retrier is for all calls to a service. Its timeout, its slots and its budget are for this service alone. The first
-// attempt fails, and the second, about half a second later, does not. That there is no such user is no reason to try
+// A Retrier is for all calls to a service. Its timeout and its slots are for this service alone. The first attempt fails, and the second, about half a second later, does not. That there is no such user is no reason to try
 // again, and the caller receives the error without its mark.
 func ExampleRetrier() {
 	ctx := context.Background()

@@ -588,7 +588,6 @@ func Example_service() {
 	mail := backoff.Retrier{ // in a program, a package variable
 		AttemptTimeout: 2 * time.Second,
 		Slots:          new(backoff.Slots),
-		Budget:         new(backoff.Budget),
 		Policy: func() backoff.BackOff {
 			return backoff.NewConstantBackOff(time.Millisecond) // without Policy, waits grow from about 0.5 s
 		},
@@ -611,8 +610,8 @@ func Example_service() {
 	// 3 attempts, error: <nil>
 }
 
-// The error says why the call ended. Ask first whether the limits ended it: the last error, which may be the timeout
-// of an attempt, matches context.DeadlineExceeded too.
+// The error says why the call ended. Ask first whether the call was cancelled, then whether the limits ended it: the last
+// error, which may be the timeout of an attempt, matches context.DeadlineExceeded too.
 func ExampleRetrier_Do() {
 	users := backoff.Retrier{ // in a program, a package variable
 		Policy: func() backoff.BackOff {
@@ -623,12 +622,12 @@ func ExampleRetrier_Do() {
 		switch {
 		case err == nil:
 			return "done"
+		case errors.Is(err, context.Canceled):
+			return "canceled"
 		case errors.Is(err, backoff.ErrNoSlot):
 			return "nothing was sent"
 		case errors.Is(err, backoff.ErrRetriesExhausted), errors.Is(err, backoff.ErrBudgetExhausted):
 			return "failed again and again"
-		case errors.Is(err, context.Canceled):
-			return "canceled"
 		case errors.Is(err, context.DeadlineExceeded):
 			return "out of time"
 		}
@@ -849,42 +848,17 @@ func ExampleSlots() {
 		return nil
 	}
 
-	err := users.Slots.Acquire(context.Background(), users.AttemptTimeout) // as another call does
-	if err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond) // in a handler, that of the request
-	defer cancel()
-	fmt.Println(status(users.Do(ctx, fetch)))
-
-	users.Slots.Release()
+	_ = users.Do(context.Background(), func(context.Context) error { // another call, which has the slot
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond) // in a handler, that of the request
+		defer cancel()
+		fmt.Println(status(users.Do(ctx, fetch)))
+		return nil
+	})
 	fmt.Println(status(users.Do(context.Background(), fetch)))
 	// Output:
 	// 503
 	// fetch
 	// 200
-}
-
-// A download is read after the response has come, so it holds its slot by itself. It is not repeated.
-func ExampleSlots_Acquire() {
-	slots := backoff.NewSlots(20) // in a program, those of the Retrier for the same service
-
-	download := func(ctx context.Context) error {
-		err := slots.Acquire(ctx, 5*time.Second)
-		if err != nil {
-			return err
-		}
-		defer slots.Release()
-
-		fmt.Println("in use:", slots.InUse(), "waiting:", slots.Waiting())
-		return nil
-	}
-	fmt.Println("error:", download(context.Background()))
-	fmt.Println("in use:", slots.InUse(), "waiting:", slots.Waiting())
-	// Output:
-	// in use: 1 waiting: 0
-	// error: <nil>
-	// in use: 0 waiting: 0
 }
 
 // All calls to a service share its budget, and a fresh one pays for five retries. This service is down: ten calls at

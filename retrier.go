@@ -36,21 +36,22 @@ func (askedTooLong) Unwrap() error { return ErrRetriesExhausted }
 // Retrier calls a service, and tries again when a call fails. Declare one for each service, shared by all calls to it:
 //
 //	var users = backoff.Retrier{
-//		AttemptTimeout: time.Second,         // at least three times what a call usually takes
-//		Slots:          new(backoff.Slots),  // fewer calls while many attempts time out
-//		Budget:         new(backoff.Budget), // fewer retries while many fail
+//		AttemptTimeout: time.Second,        // at least four times what a call usually takes
+//		Slots:          new(backoff.Slots), // fewer calls at once while many attempts time out
 //	}
 //
-// The zero value is ready to use: up to four attempts of up to 30 s each. [Retrier.Do] is the contract.
+// The zero value is ready to use: up to four attempts of up to 30 s each, and no limit for all calls together.
+// [Retrier.Do] is the contract.
 //
 // A Retrier is safe for concurrent use if its functions are. Its fields must not change while calls run. To change some
 // for some calls, copy it: the copy shares the Slots and the Budget.
 //
 //	once := users
-//	once.MaxAttempts = 1 // no retries, for a call that must not be made twice
+//	once.MaxAttempts = 1     // no retries, for a call that must not be made twice
+//	once.AttemptTimeout = -1 // it is not cut off before ctx ends
 type Retrier struct {
 	// AttemptTimeout limits each attempt. Zero means 30 s. A negative value means no limit: op receives ctx itself. Make
-	// it at least three times what a call usually takes.
+	// it at least four times what a call usually takes.
 	AttemptTimeout time.Duration
 
 	// Slots limits how many calls are in progress at once. new(Slots) does so only while many attempts time out, and
@@ -76,11 +77,15 @@ type Retrier struct {
 	// libraries have such a function that returns false for a timeout: with it, a timeout is not retried.
 	Retryable func(err error) bool
 
-	// Budget limits the retries of all calls that share it. A new one allows five at first. Nil means no limit.
+	// Budget limits the retries of all calls that share it. A new one allows five at first. Nil means no limit, which is
+	// right for most services: see [Budget].
 	Budget *Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, from 1 on. The
 	// call holds its slot meanwhile. ctx is that of Do, which has no AttemptTimeout.
+	//
+	// Notify and Done must not call through this Retrier, as a log that is sent to the same server does: while that is
+	// down, each line would make another.
 	Notify func(ctx context.Context, attempt int, err error, wait time.Duration)
 
 	// Done, if not nil, is called once at the end of each call, with the number of its attempts and what Do
@@ -88,16 +93,15 @@ type Retrier struct {
 	Done func(ctx context.Context, attempts int, err error)
 }
 
-// Do calls op until it succeeds or r gives up. What [Retry] promises holds, save for this:
+// Do calls op until it succeeds or r gives up. It promises what [Retry] promises, with these differences:
 //
-//   - If ctx has ended already, op is not called. The error matches ctx.Err() and context.Cause(ctx).
-//   - If there is no slot in time, op is not called. The error matches [ErrNoSlot].
+//   - If ctx has ended already, or there is no slot in time, op is not called.
 //   - op receives a context of its own, which ends with ctx, after AttemptTimeout, and when op returns. If AttemptTimeout
 //     is negative, it receives ctx itself.
-//   - A wait that would outlast ctx's deadline never starts, not even the first. (That is asked before Notify.)
+//   - A wait that would outlast ctx's deadline never starts, not even the first.
 //
-// So Do may return immediately after its first failure, and so it does if the budget is empty, or a server asks for more
-// than MaxRetryAfter. If you call it again and again in a loop of your own, wait between the calls.
+// So Do may return immediately after its first failure, and it does if a server asks for more than MaxRetryAfter. If you
+// call it again and again in a loop of your own, wait between the calls.
 //
 // Read whatever belongs to op's context inside op: the body of a response that op returns cannot be read any more
 // ("context canceled"), nor can the rows of a query. And op must end when its context does: what it leaves running
@@ -107,16 +111,18 @@ type Retrier struct {
 //
 //   - [ErrNoSlot] if the call got no slot. Nothing was sent by this call.
 //   - [ErrRetriesExhausted] and the last error if no attempts were left, the policy allowed no more time, or a server
-//     asked for more than MaxRetryAfter, which the text says then. The wait that the server asked for is found in the
-//     last error, as a [RetryAfterError].
+//     asked for more than MaxRetryAfter. The wait that it asked for is found in the last error, as a [RetryAfterError].
 //   - [ErrBudgetExhausted] and the last error if Budget could not pay for the next retry.
 //   - ctx.Err(), context.Cause(ctx) and the last error if ctx ended. If it ended in an attempt, the error matches
 //     that of the attempt before as well.
 //   - [context.DeadlineExceeded] and the last error if there was no time for another attempt: its wait, or its
 //     slot, would have come too late. ctx.Err() is still nil then.
 //
-// Otherwise it is the error of the last attempt, unchanged but for marks: a permanent one (see [Permanent]), also if ctx
-// has ended meanwhile; one that Retryable refused; or that of a call without retries, whose MaxAttempts is 1.
+// Otherwise it is the last attempt's error, unchanged but for marks:
+//
+//   - a permanent one (see [Permanent]), also if ctx has ended meanwhile;
+//   - one that Retryable refused;
+//   - that of a call whose MaxAttempts is 1.
 //
 // What op returns shows through. So an error that matches [context.DeadlineExceeded] may come from the timeout of the
 // last attempt; to learn whether ctx has ended, ask ctx.Err(). And if op itself calls Do, of another Retrier, the error
@@ -124,25 +130,19 @@ type Retrier struct {
 //
 // # Slots
 //
-// A call acquires a slot before its first attempt. If none is free, it stands in line, as [Slots.Acquire] says: without
-// a deadline for as long as that takes. It keeps the slot in waits that a server asks for, and in short ones. A wait is
-// made without the slot, and the call stands in line again after it,
+// A call takes a slot before its first attempt. If none is free, it waits in line until ctx ends. If ctx has a deadline, it
+// waits as long as that leaves an attempt its whole AttemptTimeout, or for a quarter of the time that is left, whichever is
+// longer. It makes waits from two seconds on, or from AttemptTimeout on if that is less, without its slot, and stands in
+// line again after them. What a server asks for counts as such a wait only for Slots that size themselves. The slot also
+// goes back if more are in use than there may be.
 //
-//   - if it is longer than what the server asks for (mostly nothing) by AttemptTimeout, or by two seconds if that is less;
-//   - if more slots are in use than there may be.
-//
-// Slots that size themselves learn how each attempt has ended. It is late if op returns an error and its context has
-// ended, or the error has a method Timeout that returns true, or matches [context.DeadlineExceeded]; but not if that is
-// an inner call's refusal of a wait that would be too late. It is quick if, within a third of its time, it succeeds, or
-// fails with an error that is not late, and permanent or refused by Retryable. If it fails because ctx was cancelled, or
-// op panics or exits, it does not count.
-//
-// A call with a negative AttemptTimeout and no deadline holds none of these slots. With a deadline, it waits in line for
-// a quarter of its time at most.
+// Slots that size themselves learn how each attempt has ended. It is late if op returns an error and its time is over, or
+// the error has a method Timeout that returns true, or matches [context.DeadlineExceeded]. It is quick if, within a third
+// of its time, it succeeds, or fails for good. If ctx was cancelled, or op panics or exits, it does not count. A call with
+// a negative AttemptTimeout and no deadline holds none of these slots.
 //
 // Do not call Do with the same Retrier, or the same Slots, inside op or a function of the Retrier: one call would hold
-// two slots, and the attempts would multiply. When all slots are taken by such calls, the inner ones end with ErrNoSlot,
-// and the outer ones try again; if attempts have no timeout and ctx no deadline, they wait for each other forever.
+// two slots, and the attempts would multiply.
 //
 // # Policy
 //
@@ -345,10 +345,12 @@ func (c *call) next(last error) error {
 }
 
 // isLong reports whether a wait is made without the slot, so that calls that fail for long do not hold the slots that
-// others need. What a server asks for does not count: while an overloaded server asks for a pause, the slots that are held
-// keep other calls from it.
+// others need. With a fixed number of slots, what a server asks for does not count: while an overloaded server asks for a
+// pause, the slots that are held keep other calls from it.
 func (c *call) isLong(wait time.Duration, last error) bool {
-	wait -= serverWait(last)
+	if !c.slots.sizesItself() {
+		wait -= serverWait(last)
+	}
 	timeout := c.retrier.attemptTimeout()
 	return wait >= longWait || timeout > 0 && wait >= timeout
 }

@@ -1219,7 +1219,10 @@ func TestRetrierAllocs(t *testing.T) {
 	}
 }
 
-var stressCalls = flag.Int("calls", 10_000, "how many calls TestRetrierStress makes")
+var (
+	stressCalls = flag.Int("calls", 10_000, "how many calls TestRetrierStress makes")
+	stressSeeds = flag.Uint64("seeds", 1, "how often, each time with another seed")
+)
 
 const (
 	stressGoroutines = 200
@@ -1230,6 +1233,7 @@ const (
 // stress is a Retrier under stress, in a bubble.
 type stress struct {
 	r     backoff.Retrier
+	seed  uint64
 	start time.Time
 	busy  atomic.Int64 // attempts in progress
 	most  atomic.Int64 // of them, and of the slots in use
@@ -1259,7 +1263,7 @@ func (s *stress) upTo(longest time.Duration, random *rand.Rand) time.Duration {
 
 // work makes n calls, one after the other. No two calls arrive at the same time.
 func (s *stress) work(goroutine, n int) []stressCall {
-	random := rand.New(rand.NewPCG(1, uint64(goroutine)))
+	random := rand.New(rand.NewPCG(s.seed, uint64(goroutine)))
 	calls := make([]stressCall, n)
 	for i := range calls {
 		time.Sleep(s.upTo(time.Second, random) + time.Duration(goroutine))
@@ -1284,11 +1288,15 @@ func (s *stress) call(c *stressCall, random *rand.Rand) {
 	}
 	defer cancel()
 
+	r := s.r
+	if s.troubled && random.IntN(4) == 0 {
+		r.AttemptTimeout *= 10 // a copy
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer func() { _ = recover() }()
-		c.err = s.r.Do(ctx, func(ctx context.Context) error { return s.attempt(ctx, c, random) })
+		c.err = r.Do(ctx, func(ctx context.Context) error { return s.attempt(ctx, c, random) })
 	}()
 	<-done
 	c.left = s.now()
@@ -1359,24 +1367,45 @@ func (s *stress) count(n int64) {
 // Calls with random deadlines, long and short waits, cancellations, panics and Goexit. There are never more attempts in
 // progress than slots; no slot and no token is lost; and whoever does not leave the line is served in order.
 func TestRetrierStress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &stress{r: backoff.Retrier{Slots: backoff.NewSlots(stressSlots)}}
-		calls := s.run(t)
-		require.EqualValues(t, stressSlots, s.most.Load())
-		requireOrder(t, calls)
-	})
+	for seed := range *stressSeeds {
+		synctest.Test(t, func(t *testing.T) {
+			s := &stress{r: backoff.Retrier{Slots: backoff.NewSlots(stressSlots)}, seed: seed}
+			calls := s.run(t)
+			require.EqualValues(t, stressSlots, s.most.Load())
+			requireOrder(t, calls)
+		})
+	}
 }
 
-// Slots that size themselves get into trouble and out of it, and lose nothing either.
+// Slots that size themselves get into trouble and out of it, with copies that have another timeout, and lose nothing
+// either.
 func TestRetrierStressSizing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &stress{r: backoff.Retrier{Slots: new(backoff.Slots)}, troubled: true}
-		s.run(t)
-		require.Positive(t, s.limited.Load())
-		require.Positive(t, s.unlimited.Load())
-		time.Sleep(4 * time.Second)
-		require.Equal(t, math.MaxInt, s.r.Slots.Limit())
-	})
+	for seed := range *stressSeeds {
+		synctest.Test(t, func(t *testing.T) {
+			s := &stress{r: backoff.Retrier{Slots: new(backoff.Slots)}, seed: seed, troubled: true}
+			s.run(t)
+			require.Positive(t, s.limited.Load())
+			require.Positive(t, s.unlimited.Load())
+			time.Sleep(4 * time.Second)
+			require.Equal(t, math.MaxInt, s.r.Slots.Limit())
+		})
+	}
+}
+
+// watch requires, until done is closed, that nobody waits while a slot is free.
+func (s *stress) watch(t *testing.T, done <-chan struct{}) {
+	t.Helper()
+	for {
+		select {
+		case <-done:
+			return
+		case <-time.After(7 * time.Millisecond):
+		}
+		synctest.Wait()
+		if s.r.Slots.Waiting() > 0 {
+			require.GreaterOrEqual(t, s.r.Slots.InUse(), s.r.Slots.Limit())
+		}
+	}
 }
 
 // run makes the calls, and requires that nothing of them is left.
@@ -1393,7 +1422,12 @@ func (s *stress) run(t *testing.T) []stressCall {
 	for n := range calls {
 		workers.Go(func() { calls[n] = s.work(n, *stressCalls/stressGoroutines) })
 	}
-	workers.Wait()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		workers.Wait()
+	}()
+	s.watch(t, done)
 
 	require.Zero(t, s.r.Slots.InUse())
 	require.Zero(t, s.r.Slots.Waiting())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/bits"
 	"sync"
 	"time"
 )
@@ -17,59 +18,45 @@ var ErrNoSlot = errors.New("no slot for the call")
 // errNoTimeToWait is the error of a call whose context has not ended, but whose deadline is too near.
 var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time that the deadline leaves")}
 
-// Slots limits how many calls to a service are in progress at once in this process, so that calls and their
-// retries cannot keep an overloaded service down. Make one for each service, share it among all that call the service,
-// and set it in a [Retrier], which acquires and releases the slots:
+// Slots limits how many calls to a service are in progress at once in this process, while many of them time out. The
+// other calls wait in line. So calls and their retries do not keep an overloaded service down. Make one for each service,
+// and set it in the [Retrier] of the service:
 //
 //	var users = backoff.Retrier{
 //		AttemptTimeout: time.Second,
 //		Slots:          new(backoff.Slots),
 //	}
 //
-// The zero value sizes itself:
+// The zero value sizes itself. While at most a quarter of the last attempts time out, there is a slot for every call. When
+// more do, there are slots for three quarters of the usual calls, and fewer while nearly all time out. While only a part of
+// the service hangs, and other answers come quickly, there are soon more slots again. After the trouble the slots come
+// back, and when no call waits any more, the limit ends. Calls that are refused, or fail at random, are never limited.
 //
-//   - On a healthy day there is a slot for every call, whatever bursts come.
-//   - When more than a quarter of the last attempts are late, and at least two, the service is in trouble. An attempt is
-//     late if it fails because its time is over. There are slots for three quarters of the usual calls then: the calls
-//     that begin in a second, times the seconds that an attempt may take. Other calls wait in line. While more than
-//     three quarters are still late, half of the slots go every five times that an attempt may take.
-//   - Where only a part hangs, others are quick: answers come within a third of an attempt's time. If that is so for more
-//     than a fifth of the attempts, and three quarters of those in time, there are more slots again.
-//   - When at most a quarter are late, there are soon as many slots as before, or three quarters of that number if it
-//     has proved too high. If calls still wait after sixty times that an attempt may take, there are more. When none
-//     waits, the limit ends.
+// Of the calls in line, the one that can wait for the shortest time is next, and every fourth time the one that came first.
 //
-// An attempt is late if it has taken all of its time, or its error says that something timed out. So calls to a service
-// that refuses them, or fails them at random, are never limited. To limit the retries there, set a [Budget] besides. Set
-// one also where many processes send less than one call in AttemptTimeout each, because each process has one slot at
-// least; and where a part of the service may be overloaded while others are quick.
+// Three things Slots cannot do:
 //
-// Usual is the average of the last thirty times that an attempt may take. Three seconds after the last call has ended,
-// everything is forgotten (in trouble, all but what was usual), and no trouble is believed in the first second of the
-// calls that follow. So give calls that take minutes, such as long polls, Slots of their own. Callers that cancel a
-// call before its time is over say nothing of the service. For a batch that begins thousands of calls at once, and
-// where a fixed number of calls is allowed, take [NewSlots].
+//   - They cost healthy calls where a part of the service hangs for more than half of the attempts.
+//   - They do not help where a fifth of the calls or more are answered quickly, from a cache for example, while the rest is
+//     overloaded.
+//   - They do not hold for attempts with very different timeouts together.
 //
-// If a call takes more than half of AttemptTimeout on average, attempts are late on healthy days too. Make
-// AttemptTimeout at least three times what a call usually takes.
-//
-// Give each part of a service that can fail by itself Slots of its own: calls that hang hold the slots that other
-// calls need.
+// So give each part of a service that can fail by itself a Retrier with Slots of its own, and each timeout, too. Make
+// AttemptTimeout at least four times what a call usually takes. Give calls a deadline: from a caller that cancels them,
+// Slots learn nothing.
 //
 // A Slots is safe for concurrent use. It must not be copied after first use. Nil Slots have a slot for every call.
 type Slots struct {
 	n int // as NewSlots was told; 0 means that watch says how many
 
-	// The line is a list, since the number of slots changes. A channel is made for a call that waits, and not before:
-	// one that is made outside of a synctest bubble cannot be used inside.
-	mu      sync.Mutex
-	watch   watch
-	inUse   int
-	waiting list.List // of chan struct{}, each is closed to give its call a slot
+	mu    sync.Mutex
+	watch watch
+	inUse int
+	queue queue
 }
 
-// NewSlots returns Slots with a fixed limit of n calls at once: for a batch, a pool, a quota, or for use by hand. It
-// panics if n is less than 1.
+// NewSlots returns Slots with a fixed limit of n calls at once, first come, first served: for a batch, a pool, or a quota
+// of calls at once. It panics if n is less than 1.
 //
 // To protect a service by a number, make, over all processes, half as many as the calls that it can do in
 // AttemptTimeout; or in each process 3/4 × the calls that begin in its busiest second × AttemptTimeout in seconds.
@@ -78,33 +65,6 @@ func NewSlots(n int) *Slots {
 		panic("backoff: NewSlots called with less than one slot")
 	}
 	return &Slots{n: n}
-}
-
-// Acquire takes a slot of [NewSlots] for a call, and waits in line if none is free. timeout is that of one attempt. If
-// Acquire returns nil, the call must end with Release. A [Retrier] does both.
-//
-// If no slot is free, Acquire waits in line; first come, first served. If attempts have no timeout, which zero and
-// negative values mean, or ctx has no deadline, it waits until ctx ends. Otherwise it waits as long as that leaves an
-// attempt its whole timeout, or for a quarter of the time that is left, whichever is longer: a shorter attempt costs
-// the service as much, and is most likely in vain.
-//
-// The error matches [ErrNoSlot]. If ctx has ended, it also matches ctx.Err() and context.Cause(ctx); such a call
-// gets no slot even if one is free.
-//
-// Acquire panics if ctx is nil, and on a zero Slots, which a Retrier must tell how attempts end. On nil Slots it
-// returns nil.
-func (s *Slots) Acquire(ctx context.Context, timeout time.Duration) error {
-	switch {
-	case ctx == nil:
-		panic("backoff: Acquire called with a nil context")
-	case s == nil:
-		return nil
-	case s.sizesItself():
-		panic("backoff: Acquire called on a zero Slots; use NewSlots, or a Retrier")
-	case ctx.Err() != nil:
-		return noSlot(ctx)
-	}
-	return s.acquire(ctx, timeout)
 }
 
 // begin counts a call that begins, whose first attempt may take so long, and reports whether there was a slot for it.
@@ -126,48 +86,48 @@ func (s *Slots) take() bool {
 	return true
 }
 
-// acquire is Acquire for all Slots, and a ctx that has not ended.
+// acquire takes a slot for a call whose ctx has not ended, and whose attempts have this timeout. If none is free, it waits
+// in line. Without a timeout, which zero and negative values mean, or a deadline of ctx, it waits until ctx ends. Otherwise
+// it waits for as long as that leaves an attempt its whole timeout, or for a quarter of the time that is left, whichever is
+// longer: a shorter attempt costs the service as much, and is most likely in vain.
+//
+// The error matches [ErrNoSlot]. If ctx has ended, it also matches ctx.Err() and context.Cause(ctx).
 func (s *Slots) acquire(ctx context.Context, timeout time.Duration) error {
 	s.mu.Lock()
-	if s.take() {
-		s.mu.Unlock()
+	taken := s.take()
+	s.mu.Unlock()
+	if taken {
 		return nil
 	}
-	turn := make(chan struct{})
-	place := s.waiting.PushBack(turn)
-	s.mu.Unlock()
 
-	acquired := false
-	defer func() {
-		if !acquired { // which may be because a context of a user's own has panicked
-			s.leave(place)
-		}
-	}()
-	acquired = await(ctx, turn, timeout)
-	if !acquired {
-		return noSlot(ctx)
-	}
-	return nil
-}
-
-// await waits for turn, for as long as ctx leaves time, and reports whether it came.
-func await(ctx context.Context, turn <-chan struct{}, timeout time.Duration) bool {
+	patience := 0
 	var tooLate <-chan time.Time
-	if deadline, ok := ctx.Deadline(); ok && timeout > 0 { // without a timeout, the end of ctx is the limit
+	if deadline, ok := ctx.Deadline(); ok && timeout > 0 {
 		left := max(0, time.Until(deadline))
-		timer := time.NewTimer(max(left-timeout, left/4))
+		spare := left - timeout
+		patience = patienceOf(spare)
+		timer := time.NewTimer(max(spare, left/4))
 		defer timer.Stop()
 		tooLate = timer.C
 	}
 
+	t := s.join(patience)
+	acquired := false
+	defer func() {
+		if !acquired { // which may be because a context of a user's own has panicked
+			s.leave(t)
+		}
+	}()
 	select {
-	case <-turn:
-		return ctx.Err() == nil // select picks at random when both are ready
+	case <-t.came:
+		acquired = ctx.Err() == nil // select picks at random when both are ready
 	case <-tooLate:
-		return false
 	case <-ctx.Done():
-		return false
 	}
+	if !acquired {
+		return noSlot(ctx)
+	}
+	return nil
 }
 
 // noSlot returns the error of a call that got no slot.
@@ -179,33 +139,28 @@ func noSlot(ctx context.Context) error {
 	return newEndError(err, context.Cause(ctx), ErrNoSlot, nil)
 }
 
+// join puts a call in line. A slot that has become free meanwhile is given away at once.
+func (s *Slots) join(patience int) *turn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.sizesItself() {
+		patience = 0 // first come, first served
+	}
+	t := s.queue.add(patience)
+	s.admit()
+	return t
+}
+
 // leave takes a call out of the line. If its turn has come meanwhile, the slot goes to the next call.
-func (s *Slots) leave(place *list.Element) {
+func (s *Slots) leave(t *turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
-	case <-place.Value.(chan struct{}):
+	case <-t.came:
 		s.release()
 	default:
-		s.waiting.Remove(place)
+		s.queue.remove(t)
 	}
-}
-
-// Release gives back the slot that Acquire took. It panics if no slot is in use, and on a zero Slots. Nil Slots do
-// nothing.
-func (s *Slots) Release() {
-	switch {
-	case s == nil:
-		return
-	case s.sizesItself():
-		panic("backoff: Release called on a zero Slots; use NewSlots, or a Retrier")
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inUse == 0 {
-		panic("backoff: Release called without Acquire")
-	}
-	s.release()
 }
 
 // release returns a slot. It requires mu.
@@ -214,15 +169,13 @@ func (s *Slots) release() {
 	s.admit()
 }
 
-// admit gives the free slots to the calls that have waited for longest. It follows each change of what decides how many
-// slots there are, but for what begin forgets, when nobody waits. It requires mu.
+// admit gives the free slots to the calls in line. It follows each change of what decides how many slots there are, but
+// for begin: where that forgets the limit, nobody waits. It requires mu.
 func (s *Slots) admit() {
-	for s.waiting.Len() > 0 && s.inUse < s.limit() {
-		turn := s.waiting.Remove(s.waiting.Front()).(chan struct{})
-		s.inUse++
-		close(turn)
+	for s.queue.length > 0 && s.take() {
+		close(s.queue.next().came)
 	}
-	if s.waiting.Len() == 0 {
+	if s.queue.length == 0 {
 		s.watch.nobodyWaits()
 	}
 }
@@ -232,7 +185,7 @@ func (s *Slots) admit() {
 func (s *Slots) keep(now time.Duration, o outcome, long bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.attempted(now, o, s.waiting.Len() > 0)
+	s.watch.attempted(now, o, s.queue.length > 0)
 	s.admit()
 	if long || s.inUse > s.limit() {
 		s.release()
@@ -245,7 +198,7 @@ func (s *Slots) keep(now time.Duration, o outcome, long bool) bool {
 func (s *Slots) end(now time.Duration, o outcome, hasSlot bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.attempted(now, o, s.waiting.Len() > 0)
+	s.watch.attempted(now, o, s.queue.length > 0)
 	if hasSlot {
 		s.inUse--
 	}
@@ -297,5 +250,70 @@ func (s *Slots) Waiting() int {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.waiting.Len()
+	return s.queue.length
+}
+
+// A turn is a call in line.
+type turn struct {
+	came     chan struct{} // closed when the call has a slot
+	number   uint64        // in the order of arrival
+	patience int
+	place    *list.Element // in the list of its patience
+}
+
+// A queue holds the calls that wait in line. The least patient call is next, and every fourth time the one that came
+// first. In order of arrival alone, calls that can wait for long would hold the front of the line while a part of the
+// service hangs, and the others would leave before their turn. What a method costs does not depend on how many calls wait.
+type queue struct {
+	waiting [patiences]list.List // of *turn, by patience, each in the order of arrival
+	length  int
+	added   uint64
+	served  uint64
+}
+
+// Patience is how long a call can wait and still have time for a whole attempt, as a power of two: calls with equal
+// deadlines keep the order of arrival. Zero means any time, or none: such a call has only every fourth turn.
+const patiences = 32
+
+// patienceOf returns the patience of a call that can wait for so long: n for less than 2^n milliseconds.
+func patienceOf(d time.Duration) int {
+	return min(bits.Len64(uint64(max(0, d.Milliseconds()))), patiences-1)
+}
+
+// add puts a call in line. (A channel that is made outside of a synctest bubble cannot be used inside, so each call makes
+// its own.)
+func (q *queue) add(patience int) *turn {
+	q.length++
+	q.added++
+	t := &turn{came: make(chan struct{}), number: q.added, patience: patience}
+	t.place = q.waiting[patience].PushBack(t)
+	return t
+}
+
+// remove takes a call out of the line.
+func (q *queue) remove(t *turn) {
+	q.length--
+	q.waiting[t.patience].Remove(t.place)
+}
+
+// next takes the next call out of the line, in which there must be one.
+func (q *queue) next() *turn {
+	q.served++
+	var next *turn
+	for patience := range q.waiting {
+		front := q.waiting[patience].Front()
+		if front == nil {
+			continue
+		}
+		t := front.Value.(*turn)
+		if next == nil || t.number < next.number {
+			next = t
+		}
+		if patience > 0 && q.served%4 != 0 {
+			next = t
+			break
+		}
+	}
+	q.remove(next)
+	return next
 }

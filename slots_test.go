@@ -19,61 +19,87 @@ import (
 	"example.com/backoff"
 )
 
-// acquired is the outcome of a call of Acquire.
-type acquired struct {
-	err error
+// outcome is what became of a call that waits for a slot.
+type outcome struct {
+	err error         // nil if it got one
 	at  time.Duration // since the line began
 }
 
-// line is a line of calls that wait for the slots, in a bubble.
+// line is a line of calls that wait for slots, and hold them until release, in a bubble.
 type line struct {
-	slots *backoff.Slots
-	start time.Time
-	group sync.WaitGroup
+	slots    *backoff.Slots
+	start    time.Time
+	waiting  sync.WaitGroup
+	releases chan struct{}
 }
 
-func newLine(slots *backoff.Slots) *line { return &line{slots: slots, start: time.Now()} }
+func newLine(t *testing.T, slots *backoff.Slots) *line {
+	t.Helper()
+	l := &line{slots: slots, start: time.Now(), releases: make(chan struct{})}
+	t.Cleanup(func() { close(l.releases) })
+	return l
+}
 
-// acquire waits for a slot in a goroutine. The outcome may be read after wait.
-func (l *line) acquire(ctx context.Context, timeout time.Duration) *acquired {
-	outcome := new(acquired)
-	l.group.Go(func() {
-		outcome.err = l.slots.Acquire(ctx, timeout)
-		outcome.at = time.Since(l.start)
-	})
+// call makes a call whose attempt has this timeout. Its outcome may be read after wait.
+func (l *line) call(ctx context.Context, timeout time.Duration) *outcome {
+	o := new(outcome)
+	l.waiting.Add(1)
+	go func() {
+		begun := false
+		r := backoff.Retrier{AttemptTimeout: timeout, MaxAttempts: 1, Slots: l.slots}
+		err := r.Do(ctx, func(context.Context) error {
+			begun = true
+			o.at = time.Since(l.start)
+			l.waiting.Done()
+			<-l.releases
+			return nil
+		})
+		if !begun {
+			o.err = err
+			o.at = time.Since(l.start)
+			l.waiting.Done()
+		}
+	}()
 	synctest.Wait()
-	return outcome
+	return o
 }
 
-// release returns a slot after d.
+// release lets a call that has a slot end, after d.
 func (l *line) release(d time.Duration) {
-	l.group.Go(func() {
+	l.waiting.Go(func() {
 		time.Sleep(d)
-		l.slots.Release()
+		l.releases <- struct{}{}
 	})
 }
 
-func (l *line) wait() { l.group.Wait() }
+// wait waits until each call has its slot or has left the line, and all releases are made.
+func (l *line) wait() {
+	l.waiting.Wait()
+	synctest.Wait()
+}
 
 func TestSlots(t *testing.T) {
-	slots := backoff.NewSlots(3)
-	for n := range 3 {
-		require.Equal(t, n, slots.InUse())
-		require.NoError(t, slots.Acquire(context.Background(), time.Second))
-	}
-	for n := range 3 {
-		require.Equal(t, 3-n, slots.InUse())
-		slots.Release()
-	}
-	require.Zero(t, slots.InUse())
+	synctest.Test(t, func(t *testing.T) {
+		line := newLine(t, backoff.NewSlots(3))
+		for n := range 3 {
+			require.Equal(t, n, line.slots.InUse())
+			line.call(t.Context(), time.Second)
+		}
+		for n := range 3 {
+			require.Equal(t, 3-n, line.slots.InUse())
+			line.release(0)
+			line.wait()
+		}
+		require.Zero(t, line.slots.InUse())
+	})
 }
 
 func TestSlotsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		line := newLine(backoff.NewSlots(2))
-		var calls []*acquired
+		line := newLine(t, backoff.NewSlots(2))
+		var calls []*outcome
 		for range 7 {
-			calls = append(calls, line.acquire(t.Context(), time.Second))
+			calls = append(calls, line.call(t.Context(), time.Second))
 		}
 		for n := range 7 {
 			line.release(time.Duration(n+1) * time.Minute)
@@ -109,8 +135,6 @@ func TestSlotsDeadline(t *testing.T) {
 		"more than that":          {4 * time.Second, 3500 * time.Millisecond, never, time.Second, true, false},
 		"less than that":          {4 * time.Second, 2500 * time.Millisecond, never, 1500 * time.Millisecond, true, false},
 		"longest timeout":         {time.Minute, math.MaxInt64, never, 15 * time.Second, true, false},
-		"no timeout, in time":     {10 * time.Second, 0, 10*time.Second - 1, 10*time.Second - 1, false, false},
-		"no timeout, too late":    {10 * time.Second, 0, never, 10 * time.Second, true, true},
 		"negative, in time":       {10 * time.Second, -time.Second, 10*time.Second - 1, 10*time.Second - 1, false, false},
 		"negative, too late":      {10 * time.Second, -time.Second, never, 10 * time.Second, true, true},
 		"most negative, too late": {10 * time.Second, math.MinInt64, never, 10 * time.Second, true, true},
@@ -123,9 +147,9 @@ func TestSlotsDeadline(t *testing.T) {
 					defer cancel()
 					ctx = limited
 				}
-				line := newLine(backoff.NewSlots(1))
-				require.NoError(t, line.slots.Acquire(ctx, test.timeout))
-				call := line.acquire(ctx, test.timeout)
+				line := newLine(t, backoff.NewSlots(1))
+				line.call(ctx, test.timeout)
+				call := line.call(ctx, test.timeout)
 				line.release(test.release)
 				line.wait()
 
@@ -147,14 +171,14 @@ func TestSlotsDeadline(t *testing.T) {
 func TestSlotsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		line := newLine(backoff.NewSlots(1))
-		require.NoError(t, line.slots.Acquire(ctx, time.Second))
+		line := newLine(t, backoff.NewSlots(1))
+		line.call(ctx, time.Second)
 		for n := range 3 {
 			require.Equal(t, n, line.slots.Waiting())
-			line.acquire(ctx, time.Second)
+			line.call(ctx, time.Second)
 		}
 		require.Equal(t, 3, line.slots.Waiting())
-		line.slots.Release()
+		line.releases <- struct{}{}
 		synctest.Wait()
 		require.Equal(t, 2, line.slots.Waiting())
 		cancel()
@@ -166,9 +190,12 @@ func TestSlotsWaiting(t *testing.T) {
 
 // A free slot costs no wait, so the deadline does not matter.
 func TestSlotsFree(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	require.NoError(t, backoff.NewSlots(1).Acquire(ctx, time.Hour))
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		call := newLine(t, backoff.NewSlots(1)).call(ctx, time.Hour)
+		require.Equal(t, &outcome{}, call)
+	})
 }
 
 // overdue is a context whose deadline has long passed, and which never ends.
@@ -178,10 +205,10 @@ func (overdue) Deadline() (time.Time, bool) { return time.Time{}, true }
 
 func TestSlotsOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		line := newLine(backoff.NewSlots(1))
-		require.NoError(t, line.slots.Acquire(t.Context(), 1))
+		line := newLine(t, backoff.NewSlots(1))
+		line.call(t.Context(), 1)
 		for _, timeout := range []time.Duration{1, math.MaxInt64} {
-			call := line.acquire(overdue{t.Context()}, timeout)
+			call := line.call(overdue{t.Context()}, timeout)
 			line.wait()
 			require.ErrorIs(t, call.err, backoff.ErrNoSlot)
 			require.Zero(t, call.at)
@@ -192,37 +219,33 @@ func TestSlotsOverdue(t *testing.T) {
 func TestSlotsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		line := newLine(backoff.NewSlots(1))
-		require.NoError(t, line.slots.Acquire(ctx, time.Second))
-		call := line.acquire(ctx, time.Second)
+		line := newLine(t, backoff.NewSlots(1))
+		line.call(t.Context(), time.Second)
+		call := line.call(ctx, time.Second)
 		time.Sleep(time.Hour)
 		cancel(errCause)
 		line.wait()
-		line.slots.Release()
 
 		require.Equal(t, time.Hour, call.at)
-		late := line.slots.Acquire(ctx, time.Second)
-		for _, err := range []error{call.err, late} {
-			require.EqualError(t, err, "context canceled: shutting down: no slot for the call")
-			require.ErrorIs(t, err, backoff.ErrNoSlot)
-			require.ErrorIs(t, err, context.Canceled)
-			require.ErrorIs(t, err, errCause)
-		}
-		require.Zero(t, line.slots.InUse(), "a context that has ended gets no slot, though one is free")
+		require.EqualError(t, call.err, "context canceled: shutting down: no slot for the call")
+		require.ErrorIs(t, call.err, backoff.ErrNoSlot)
+		require.ErrorIs(t, call.err, context.Canceled)
+		require.ErrorIs(t, call.err, errCause)
+		require.Equal(t, 1, line.slots.InUse())
 	})
 }
 
 // Those that leave the line do not change the order of the others.
 func TestSlotsLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		line := newLine(backoff.NewSlots(1))
-		require.NoError(t, line.slots.Acquire(t.Context(), time.Second))
-		var stay, leave []*acquired
+		line := newLine(t, backoff.NewSlots(1))
+		line.call(t.Context(), time.Second)
+		var stay, leave []*outcome
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			leave = append(leave, line.acquire(ctx, time.Second))
-			stay = append(stay, line.acquire(t.Context(), time.Second))
+			leave = append(leave, line.call(ctx, time.Second))
+			stay = append(stay, line.call(t.Context(), time.Second))
 		}
 		for n := range 4 {
 			line.release(time.Duration(n+1) * time.Hour)
@@ -232,7 +255,7 @@ func TestSlotsLeave(t *testing.T) {
 		for n := range 3 {
 			require.ErrorIs(t, leave[n].err, backoff.ErrNoSlot)
 			require.Equal(t, 59*time.Second, leave[n].at)
-			require.Equal(t, &acquired{nil, time.Duration(n+1) * time.Hour}, stay[n])
+			require.Equal(t, &outcome{nil, time.Duration(n+1) * time.Hour}, stay[n])
 		}
 		require.Zero(t, line.slots.InUse())
 	})
@@ -240,13 +263,16 @@ func TestSlotsLeave(t *testing.T) {
 
 // A call whose context panics while it waits leaves the line, too.
 func TestSlotsLeavePanic(t *testing.T) {
-	ctx := context.Background()
-	slots := backoff.NewSlots(1)
-	require.NoError(t, slots.Acquire(ctx, time.Second))
-	panics := strange{ctx, func() <-chan struct{} { panic("boom") }, ctx.Err, ctx.Deadline}
-	require.PanicsWithValue(t, "boom", func() { _ = slots.Acquire(panics, time.Second) })
-	require.Zero(t, slots.Waiting())
-	require.Equal(t, 1, slots.InUse())
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		line := newLine(t, backoff.NewSlots(1))
+		line.call(ctx, time.Second)
+		r := backoff.Retrier{AttemptTimeout: time.Second, Slots: line.slots}
+		panics := strange{ctx, func() <-chan struct{} { panic("boom") }, ctx.Err, ctx.Deadline}
+		require.PanicsWithValue(t, "boom", func() { _ = r.Do(panics, func(context.Context) error { return nil }) })
+		require.Zero(t, line.slots.Waiting())
+		require.Equal(t, 1, line.slots.InUse())
+	})
 }
 
 // endsUnseen is a context that ends after its error was asked for once, and has no channel to say so.
@@ -266,18 +292,18 @@ func (e endsUnseen) Err() error {
 // A slot arrives for a call whose context has ended meanwhile: the call does not take it, and the next one gets it.
 func TestSlotsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		line := newLine(backoff.NewSlots(1))
-		require.NoError(t, line.slots.Acquire(t.Context(), time.Second))
-		ended := line.acquire(endsUnseen{context.Background(), new(int)}, time.Second)
-		next := line.acquire(t.Context(), time.Second)
-		last := line.acquire(endsUnseen{context.Background(), new(int)}, time.Second)
+		line := newLine(t, backoff.NewSlots(1))
+		line.call(t.Context(), time.Second)
+		ended := line.call(endsUnseen{context.Background(), new(int)}, time.Second)
+		next := line.call(t.Context(), time.Second)
+		last := line.call(endsUnseen{context.Background(), new(int)}, time.Second)
 		line.release(time.Minute)
 		line.release(time.Hour)
 		line.wait()
 
 		require.ErrorIs(t, ended.err, backoff.ErrNoSlot)
 		require.ErrorIs(t, ended.err, context.Canceled)
-		require.Equal(t, &acquired{nil, time.Minute}, next)
+		require.Equal(t, &outcome{nil, time.Minute}, next)
 		require.ErrorIs(t, last.err, context.Canceled)
 		require.Zero(t, line.slots.InUse())
 	})
@@ -301,20 +327,20 @@ func TestSlotsLeaveRace(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, cancel := leaves(t.Context())
 					defer cancel()
-					line := newLine(backoff.NewSlots(1))
-					require.NoError(t, line.slots.Acquire(ctx, time.Second))
-					first := line.acquire(ctx, time.Second)
-					second := line.acquire(t.Context(), time.Second)
+					line := newLine(t, backoff.NewSlots(1))
+					line.call(ctx, time.Second)
+					first := line.call(ctx, time.Second)
+					second := line.call(t.Context(), time.Second)
 					line.release(time.Minute)
 					synctest.Wait()
 					time.Sleep(time.Minute)
 					synctest.Wait()
 
 					if first.err == nil { // it has its slot, and the second call waits for that
-						line.slots.Release()
+						line.release(0)
 					}
 					line.wait()
-					require.Equal(t, &acquired{nil, time.Minute}, second)
+					require.Equal(t, &outcome{nil, time.Minute}, second)
 					require.Equal(t, 1, line.slots.InUse())
 				})
 			}
@@ -331,58 +357,99 @@ func TestSlotsPackageVariable(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			line := newLine(packageSlots)
-			require.NoError(t, line.slots.Acquire(ctx, time.Second))
-			late := line.acquire(ctx, time.Second)
-			served := line.acquire(t.Context(), time.Second)
+			line := newLine(t, packageSlots)
+			line.call(ctx, time.Second)
+			late := line.call(ctx, time.Second)
+			served := line.call(t.Context(), time.Second)
 			line.release(time.Hour)
 			line.release(2 * time.Hour)
 			line.wait()
 
 			require.ErrorIs(t, late.err, backoff.ErrNoSlot)
 			require.Equal(t, 59*time.Second, late.at)
-			require.Equal(t, &acquired{nil, time.Hour}, served)
+			require.Equal(t, &outcome{nil, time.Hour}, served)
 			require.Zero(t, line.slots.InUse())
 		})
 	}
 }
 
-// A nil Slots has a slot for every call, also for one whose context has ended.
+// A nil Slots has a slot for every call.
 func TestSlotsNil(t *testing.T) {
-	var slots *backoff.Slots
-	for range 100 {
-		require.NoError(t, slots.Acquire(context.Background(), time.Second))
-	}
-	require.NoError(t, slots.Acquire(cancelled(), time.Second))
-	require.Zero(t, slots.InUse())
-	require.Zero(t, slots.Waiting())
-	slots.Release()
+	synctest.Test(t, func(t *testing.T) {
+		line := newLine(t, nil)
+		for range 100 {
+			require.Equal(t, &outcome{}, line.call(t.Context(), time.Second))
+		}
+		require.Zero(t, line.slots.InUse())
+		require.Zero(t, line.slots.Waiting())
+	})
 }
 
 func TestSlotsBadInput(t *testing.T) {
-	ctx := context.Background()
-	var noContext context.Context
-	var none *backoff.Slots
-	var zero backoff.Slots
-	released := backoff.NewSlots(1)
-	require.NoError(t, released.Acquire(ctx, 1))
-	released.Release()
-	for _, test := range []struct {
-		text string
-		call func()
-	}{
-		{"backoff: NewSlots called with less than one slot", func() { backoff.NewSlots(0) }},
-		{"backoff: NewSlots called with less than one slot", func() { backoff.NewSlots(math.MinInt) }},
-		{"backoff: Acquire called with a nil context", func() { _ = released.Acquire(noContext, 1) }},
-		{"backoff: Acquire called with a nil context", func() { _ = none.Acquire(noContext, 1) }},
-		{"backoff: Acquire called on a zero Slots; use NewSlots, or a Retrier", func() { _ = zero.Acquire(ctx, 1) }},
-		{"backoff: Release called on a zero Slots; use NewSlots, or a Retrier", zero.Release},
-		{"backoff: Release called without Acquire", released.Release},
-	} {
-		require.PanicsWithValue(t, test.text, test.call)
+	for _, n := range []int{0, -1, math.MinInt} {
+		require.PanicsWithValue(t, "backoff: NewSlots called with less than one slot", func() { backoff.NewSlots(n) })
 	}
-	require.Zero(t, zero.InUse())
-	require.NoError(t, released.Acquire(ctx, 1), "a panic leaves no lock behind")
+}
+
+// A number of slots is first come, first served, however near the deadlines are.
+func TestSlotsFirstCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		line := newLine(t, backoff.NewSlots(1))
+		line.call(t.Context(), time.Second)
+		var calls []*outcome
+		for n := range 8 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(8-n)*time.Hour)
+			defer cancel()
+			calls = append(calls, line.call(ctx, time.Second))
+		}
+		for n := range calls {
+			line.release(time.Duration(n+1) * time.Minute)
+		}
+		line.wait()
+
+		for n, call := range calls {
+			require.Equal(t, &outcome{at: time.Duration(n+1) * time.Minute}, call, "call %d", n)
+		}
+	})
+}
+
+// Slots that size themselves serve the least patient call, and every fourth time the one that came first. Those without a
+// deadline, and those that have no time for a whole attempt, have that turn alone.
+func TestSlotsPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		fall(t, r)
+		for n := range 6 { // all slots are in use, and become free one after the other, from 410 ms on
+			hold(t, r, 1, time.Duration(n+41)*10*time.Millisecond, nil)
+		}
+		time.Sleep(400 * time.Millisecond)
+
+		begun := make(chan string, 6)
+		var calls sync.WaitGroup
+		stand := func(name string, deadline time.Duration) {
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
+				defer cancel()
+				require.NoError(t, r.Do(ctx, func(context.Context) error {
+					begun <- name
+					time.Sleep(60 * time.Millisecond)
+					return nil
+				}))
+			})
+			synctest.Wait()
+		}
+		stand("short", 900*time.Millisecond)
+		stand("hour 1", time.Hour)
+		stand("hour 2", time.Hour+time.Second)
+		stand("minutes 1", 3*time.Minute)
+		stand("minutes 2", 3*time.Minute+time.Second)
+		stand("minutes 3", 3*time.Minute)
+		require.Equal(t, 6, r.Slots.Waiting())
+		calls.Wait()
+		for _, name := range []string{"minutes 1", "minutes 2", "minutes 3", "short", "hour 1", "hour 2"} {
+			require.Equal(t, name, <-begun)
+		}
+	})
 }
 
 // go vet reports a Slots that is copied.

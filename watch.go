@@ -8,7 +8,7 @@ import (
 )
 
 // The numbers by which Slots size themselves. A unit of time is what an attempt may take, on average. Each number was
-// varied in simulations, which lab/herd repeats; what it prevents stands beside it.
+// chosen in simulations of services in trouble, in which it was varied; what it prevents stands beside it.
 const (
 	// If more than this share of the last attempts are late, the service is in trouble. Half of them would be too many:
 	// at a high load, healthy days would be lost as well.
@@ -28,27 +28,25 @@ const (
 	// service works off what has piled up.
 	usualShare = 0.75
 
-	// If more than this share are still late after so many units, half of the slots go. A smaller share may be attempts
-	// that are late whatever the load is: fewer slots would not help.
-	deepShare = 0.75
-	patience  = 5
+	// If more than this share are still late so many units after the last cut, half of the slots go. A smaller share may
+	// be attempts that are late whatever the load is: fewer slots would not help.
+	deepShare   = 0.75
+	cutInterval = 5
 
-	// If the limit began, or the slots grew, in the last so many units before that, they were too many, and are not
-	// believed to be right any more. If they have stood for longer, the trouble has another reason.
-	standing = 2 * patience
+	// Each time that all slots have been used, they grow by this share, or by one. Faster, they would keep a part down
+	// that is not dead but overloaded.
+	growth = 0.1
 
 	// After so many units without trouble or growth, if calls still wait, more slots are believed to be right. Earlier,
 	// that brings the trouble back.
 	calm = 60
 
 	// Quick is an answer within this part of the attempt's time. If more than quickShare of the attempts are quick, and
-	// more than quickInTimeShare of those in time, then only a part of the service, or of the calls, is in trouble:
-	// a queue makes all wait. The slots grow then, by this share each time that all have been used. Faster, they would
-	// keep a part down that is not dead but overloaded.
+	// few of those that are in time are slow, then only a part of the service, or of the calls, is in trouble: a queue
+	// makes all wait. With a smaller quickShare, cheap calls would hide that the rest is overloaded.
 	quickPart        = 3
 	quickShare       = 0.2
 	quickInTimeShare = 0.75
-	partialGrowth    = 0.1
 
 	// This long after the first call, trouble is not believed: the first attempts may be late because connections
 	// that were idle have died.
@@ -121,18 +119,21 @@ type watch struct {
 	updated   time.Duration // when the numbers that fade were last brought up to date
 
 	// The last attempts. Each counts e^(−age / shareUnits).
-	all, late, quick float64
+	all, late, quick, slow float64
 
 	// What is usual. Each call, and each second, counts e^(−age / usualUnits).
 	begun   float64 // calls
 	allowed float64 // seconds that their first attempts might take
 	seen    float64 // seconds that have passed
 
-	slots       float64       // from the beginning of trouble to the end of the limit; 0 means no limit
-	right       float64       // so many are believed to be right
-	lastCut     time.Duration // when slots was last made smaller
-	lastGrown   time.Duration // when it was last made larger, or the limit began
-	lastTrouble time.Duration
+	slots float64 // from the beginning of trouble to the end of the limit; 0 means no limit
+
+	// So many slots are believed to be right, or this share of what is usual, if that is more. The number is needed
+	// because workers that are stuck make less usual; the share, because traffic may have grown.
+	right, share float64
+
+	lastCut   time.Duration // when slots was last made smaller
+	unsettled time.Duration // when it was last made larger, or there was trouble
 }
 
 // begin notes that a call begins whose first attempt may take so long.
@@ -176,18 +177,31 @@ func (w *watch) attempted(now time.Duration, o outcome, waiting bool) {
 			w.beginLimit()
 		}
 	case w.late > deepShare*w.all && !w.isPartial():
-		if w.lasts(w.lastCut, patience) {
+		if w.lasts(w.lastCut, cutInterval) {
 			w.halve()
 		}
-	case !waiting, o < answered: // no reason for more slots
-	case w.inTrouble():
-		if o == quick && w.isPartial() {
-			w.grow(max(partialGrowth, 1/w.slots))
+	case waiting && o != late:
+		w.enlarge(o)
+	}
+}
+
+// enlarge makes more slots, if there is reason to, after an attempt that ended in time while calls wait.
+func (w *watch) enlarge(o outcome) {
+	step := max(growth, 1/w.slots)
+	rightNow := w.share * w.usual()
+	switch {
+	case w.inTrouble() && w.isPartial():
+		if o == quick {
+			w.grow(step)
 		}
-	case w.slots < w.right:
+	case !w.inTrouble() && w.slots < w.right:
 		w.grow(min(1, w.right-w.slots)) // twice as many when all have been used
-	case w.lasts(w.lastTrouble, calm) && w.lasts(w.lastGrown, calm):
-		w.right /= usualShare // so there are more from the next attempt on
+	case w.slots < rightNow:
+		if w.lasts(w.lastCut, cutInterval) { // even in trouble: if there are no more cuts, the slots are not too many
+			w.grow(min(step, rightNow-w.slots))
+		}
+	case w.lasts(w.unsettled, calm):
+		w.believe(max(w.right, rightNow) / usualShare) // so there are more from the next attempt on
 	}
 }
 
@@ -199,9 +213,11 @@ func (w *watch) count(o outcome) {
 		w.late++
 	case quick:
 		w.quick++
+	case answered, failed:
+		w.slow++
 	}
 	if w.inTrouble() {
-		w.lastTrouble = w.updated
+		w.unsettled = w.updated
 	}
 }
 
@@ -210,21 +226,27 @@ func (w *watch) inTrouble() bool { return w.late > troubleShare*w.all }
 
 // isPartial reports whether only a part of the service, or of the calls, is in trouble.
 func (w *watch) isPartial() bool {
-	return w.quick > quickShare*w.all && w.quick > quickInTimeShare*(w.all-w.late)
+	return w.quick > quickShare*w.all && w.quick > quickInTimeShare*(w.quick+w.slow)
 }
 
 // beginLimit begins a limit.
 func (w *watch) beginLimit() {
 	w.cut(usualShare * w.usual())
-	w.right = w.slots
-	w.lastGrown = w.updated
+	w.believe(w.slots)
+}
+
+// believe notes how many slots are right, and what share of the usual calls that is.
+func (w *watch) believe(slots float64) {
+	w.right = slots
+	w.share = min(usualShare, slots/w.usual())
 }
 
 // halve makes half as many slots, of no more than would be used.
 func (w *watch) halve() {
 	slots := min(w.slots, w.usual())
-	if w.slots >= w.right && !w.lasts(w.lastGrown, standing) {
+	if w.slots >= w.right { // they were too many
 		w.right = usualShare * slots
+		w.share *= usualShare
 	}
 	w.cut(slots / 2)
 }
@@ -238,7 +260,7 @@ func (w *watch) cut(slots float64) {
 // grow makes more slots.
 func (w *watch) grow(slots float64) {
 	w.slots += slots
-	w.lastGrown = w.updated
+	w.unsettled = w.updated
 }
 
 // nobodyWaits ends the limit if the trouble is over, while no call waits.
@@ -273,6 +295,7 @@ func (w *watch) age(now time.Duration) {
 	w.all *= left
 	w.late *= left
 	w.quick *= left
+	w.slow *= left
 
 	left = math.Exp(-units / usualUnits)
 	w.begun *= left

@@ -69,6 +69,25 @@ func hold(t *testing.T, r *backoff.Retrier, n int, d time.Duration, err error) *
 	return inLine(t, r, n, d, func() error { return err })
 }
 
+// steadily begins so many calls in a second, for so long, and then waits for them.
+func steadily(t *testing.T, r *backoff.Retrier, perSecond int, d time.Duration, op func(context.Context) error) {
+	t.Helper()
+	var calls sync.WaitGroup
+	for range int(d.Seconds()) * perSecond {
+		time.Sleep(time.Second / time.Duration(perSecond))
+		calls.Go(func() { _ = r.Do(t.Context(), op) })
+	}
+	calls.Wait()
+}
+
+// takes is an attempt that takes so long and then ends with err.
+func takes(d time.Duration, err error) func(context.Context) error {
+	return func(context.Context) error {
+		time.Sleep(d)
+		return err
+	}
+}
+
 func inBubbles(t *testing.T, tests map[string]func(t *testing.T)) {
 	t.Helper()
 	for name, test := range tests {
@@ -395,27 +414,31 @@ func TestWatchEnd(t *testing.T) {
 			fall(t, r)
 			calls := hold(t, r, 100, 500*time.Millisecond, nil)
 			require.Equal(t, 94, r.Slots.Waiting())
-			time.Sleep(7500 * time.Millisecond) // 90 calls have been answered
-			require.Equal(t, 6, r.Slots.InUse())
+			for r.Slots.Waiting() > 0 {
+				require.LessOrEqual(t, r.Slots.Limit(), 20)
+				time.Sleep(10 * time.Millisecond)
+			}
 			calls.Wait()
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
 		},
 		"the last one leaves the line": func(t *testing.T) {
 			r := sizing()
-			fall(t, r)
-			calls := hold(t, r, 78, 500*time.Millisecond, nil) // 13 times 6
+			serve(t, r, 8, time.Minute)
+			first := hold(t, r, 60, 1500*time.Millisecond, nil)
+			others := hold(t, r, 30, 2*time.Second, nil)
+			atOnce(t, r, 20, hang)
 			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(6250*time.Millisecond, cancel)
 			var last sync.WaitGroup
 			last.Go(func() { require.ErrorIs(t, r.Do(ctx, unexpected), backoff.ErrNoSlot) })
 
-			time.Sleep(6240 * time.Millisecond)
+			first.Wait() // now the trouble is over
 			require.Equal(t, 1, r.Slots.Waiting())
-			require.Equal(t, 6, r.Slots.Limit())
+			require.Less(t, r.Slots.Limit(), 30)
+			cancel()
 			last.Wait()
-			require.Equal(t, 6, r.Slots.InUse())
+			require.Equal(t, 30, r.Slots.InUse())
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
-			calls.Wait()
+			others.Wait()
 		},
 	})
 }
@@ -523,55 +546,53 @@ func TestWatchHalvesUsual(t *testing.T) {
 
 // How many slots there are while calls wait, once the service is well again.
 func TestWatchGrowth(t *testing.T) {
-	// outage lets the service of r be down for so long, with calls in line, and then well. No answer is quick.
-	outage := func(t *testing.T, r *backoff.Retrier, d time.Duration) *sync.WaitGroup {
-		t.Helper()
-		begin := time.Now()
-		calls := inLine(t, r, 6000, 400*time.Millisecond, func() error {
-			if time.Since(begin) < d {
-				return context.DeadlineExceeded
-			}
-			return nil
-		})
-		time.Sleep(d)
-		return calls
-	}
 	inBubbles(t, map[string]func(t *testing.T){
 		"what is right comes back": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			calls := outage(t, r, 20*time.Second)
-			require.LessOrEqual(t, r.Slots.Limit(), 2)
-			time.Sleep(10 * time.Second)
-			require.Equal(t, 5, r.Slots.Limit(), "six were too many, so it is three quarters")
-			time.Sleep(45 * time.Second)
-			require.Equal(t, 5, r.Slots.Limit())
+			begin := time.Now()
+			go steadily(t, r, 8, 200*time.Second, func(ctx context.Context) error { // as many as are usual
+				if time.Since(begin) < 20*time.Second {
+					return hang(ctx)
+				}
+				return takes(800*time.Millisecond, nil)(ctx)
+			})
 			time.Sleep(20 * time.Second)
-			require.InDelta(t, 6.5, r.Slots.Limit(), 0.5, "a third more after a minute")
+			require.LessOrEqual(t, r.Slots.Limit(), 2)
+			time.Sleep(15 * time.Second)
+			require.Equal(t, 5, r.Slots.Limit(), "six were too many, so it is three quarters")
+			time.Sleep(35 * time.Second)
+			require.Equal(t, 5, r.Slots.Limit())
+			time.Sleep(25 * time.Second)
+			require.Equal(t, 6, r.Slots.Limit(), "a third more after a minute")
 			time.Sleep(60 * time.Second)
-			require.InDelta(t, 9, r.Slots.Limit(), 1, "and after another")
-			calls.Wait()
+			require.Equal(t, 8, r.Slots.Limit(), "and after another")
+			time.Sleep(5 * time.Minute)
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
 		},
-		"slots that have stood for long were not too many": func(t *testing.T) {
+		"a share of what is usual, if that is more": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			calls := inLine(t, r, 400, 400*time.Millisecond, well)
-			time.Sleep(16 * time.Second) // the trouble is over, calls wait, and six slots hold
-			require.Equal(t, 6, r.Slots.Limit())
-			more := outage(t, r, 20*time.Second)
-			require.LessOrEqual(t, r.Slots.Limit(), 3)
+			go steadily(t, r, 40, time.Minute, takes(400*time.Millisecond, nil)) // in place of eight
 			time.Sleep(10 * time.Second)
-			require.Equal(t, 6, r.Slots.Limit())
-			calls.Wait()
-			more.Wait()
+			require.Greater(t, r.Slots.Limit(), 12)
+			time.Sleep(50 * time.Second)
+			require.Equal(t, math.MaxInt, r.Slots.Limit(), "no call waits any more")
+			time.Sleep(time.Minute)
 		},
 		"twice as many when all have been used": func(t *testing.T) {
 			r := sizing()
 			serve(t, r, 64, time.Minute)
 			atOnce(t, r, 100, hang)
 			require.InDelta(t, 48, r.Slots.Limit(), 5)
-			calls := outage(t, r, 40*time.Second)
+			begin := time.Now()
+			calls := inLine(t, r, 6000, 400*time.Millisecond, func() error {
+				if time.Since(begin) < 40*time.Second {
+					return context.DeadlineExceeded
+				}
+				return nil
+			})
+			time.Sleep(40 * time.Second)
 			require.Equal(t, 1, r.Slots.Limit())
 			limit := 1
 			for range 25 { // ten seconds, of which the first five are trouble
@@ -586,20 +607,20 @@ func TestWatchGrowth(t *testing.T) {
 			r := sizing()
 			fall(t, r)
 			begin := time.Now()
-			calls := inLine(t, r, 3000, 400*time.Millisecond, func() error {
+			go steadily(t, r, 8, 2*time.Minute, func(ctx context.Context) error {
 				now := time.Since(begin)
-				if now < 20*time.Second || now > 25*time.Second && now < 45*time.Second {
-					return context.DeadlineExceeded
+				if now < 20*time.Second || now > 24*time.Second && now < 44*time.Second {
+					return hang(ctx)
 				}
-				return nil
+				return takes(800*time.Millisecond, nil)(ctx)
 			})
-			time.Sleep(25 * time.Second)
+			time.Sleep(24 * time.Second)
 			require.Less(t, r.Slots.Limit(), 5)
-			time.Sleep(30 * time.Second)
+			time.Sleep(40 * time.Second)
 			require.Equal(t, 5, r.Slots.Limit())
-			calls.Wait()
+			time.Sleep(10 * time.Minute)
 		},
-		"failures are no reason": func(t *testing.T) {
+		"failures in time are a reason, too": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
 			begin := time.Now()
@@ -609,62 +630,59 @@ func TestWatchGrowth(t *testing.T) {
 				}
 				return errFailed
 			})
-			time.Sleep(40 * time.Second)
+			time.Sleep(20 * time.Second)
 			require.LessOrEqual(t, r.Slots.Limit(), 2)
+			time.Sleep(20 * time.Second)
+			require.GreaterOrEqual(t, r.Slots.Limit(), 5)
 			calls.Wait()
 		},
 		"not while some are late": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			calls := inLine(t, r, 1000, 500*time.Millisecond, cycle(nil, context.DeadlineExceeded)) // none is quick
+			next := cycle(nil, context.DeadlineExceeded)
+			go steadily(t, r, 8, 2*time.Minute, func(context.Context) error {
+				time.Sleep(900 * time.Millisecond) // none is quick
+				return next()
+			})
 			time.Sleep(time.Minute)
-			require.Equal(t, 6, r.Slots.Limit(), "neither more nor fewer")
-			calls.Wait()
+			require.InDelta(t, 6, r.Slots.Limit(), 1, "neither more nor fewer")
+			time.Sleep(5 * time.Minute)
 		},
 		"not if many answers are slow": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
 			var n atomic.Int64
-			for range 600 {
-				go func() {
-					_ = r.Do(t.Context(), func(context.Context) error {
-						time.Sleep(200 * time.Millisecond)
-						switch n.Add(1) % 10 {
-						case 0, 3, 6, 9:
-							return context.DeadlineExceeded
-						case 1, 4, 7: // three of six in time are not quick
-							time.Sleep(300 * time.Millisecond)
-						}
-						return nil
-					})
-				}()
+			go steadily(t, r, 10, 2*time.Minute, func(ctx context.Context) error {
+				switch n.Add(1) % 10 {
+				case 0, 3, 6, 9:
+					return hang(ctx)
+				case 1, 4, 7: // three of six in time are not quick
+					return takes(900*time.Millisecond, nil)(ctx)
+				}
+				return takes(300*time.Millisecond, nil)(ctx)
+			})
+			for range 12 {
+				time.Sleep(10 * time.Second)
+				require.Less(t, r.Slots.Limit(), 12)
 			}
-			time.Sleep(10 * time.Second) // the quick ones of before are forgotten
-			limit := r.Slots.Limit()
-			time.Sleep(10 * time.Second)
-			require.Equal(t, limit, r.Slots.Limit())
-			require.Less(t, limit, 20)
-			time.Sleep(time.Minute)
+			time.Sleep(5 * time.Minute)
 		},
 		"trouble now and then": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			var now atomic.Bool
-			calls := inLine(t, r, 3000, 400*time.Millisecond, func() error {
-				if now.Load() {
+			begin := time.Now()
+			go steadily(t, r, 8, 4*time.Minute, func(context.Context) error {
+				time.Sleep(800 * time.Millisecond)
+				if time.Since(begin)%(30*time.Second) > 28*time.Second {
 					return context.DeadlineExceeded
 				}
 				return nil
 			})
-			time.Sleep(100 * time.Millisecond) // no attempt ends at the moment at which trouble begins or ends
-			for range 6 {                      // 30 s
+			for range 8 {
 				time.Sleep(29 * time.Second)
-				require.Equal(t, 6, r.Slots.Limit())
-				now.Store(true)
-				time.Sleep(time.Second)
-				now.Store(false)
+				require.InDelta(t, 6, r.Slots.Limit(), 1)
 			}
-			calls.Wait()
+			time.Sleep(10 * time.Minute)
 		},
 		"if a part hangs": func(t *testing.T) {
 			r := sizing()
@@ -682,6 +700,91 @@ func TestWatchGrowth(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			require.Greater(t, r.Slots.Limit(), 20)
 			calls.Wait()
+		},
+	})
+}
+
+// After a trouble, the healthy calls are served again, whoever else calls: three retries without slots would lose none.
+func TestWatchLockOut(t *testing.T) {
+	const deadline = 5 * time.Second
+	// hangs is an attempt that hangs for some seconds after the first minute, and is quick else.
+	hangs := func(seconds float64) func(context.Context) error {
+		begin := time.Now()
+		return func(ctx context.Context) error {
+			since := time.Since(begin).Seconds()
+			if since >= 60 && since < 60+seconds {
+				return hang(ctx)
+			}
+			return takes(50*time.Millisecond, nil)(ctx)
+		}
+	}
+	// requireServed makes calls at a growing rate for ten minutes. From the third on, at most one in fifty may be lost.
+	requireServed := func(t *testing.T, r *backoff.Retrier, rate func(seconds float64) int, op func(context.Context) error) {
+		t.Helper()
+		var begun, lost atomic.Int64
+		var calls sync.WaitGroup
+		for second := range 600 {
+			perSecond := rate(float64(second))
+			for range perSecond {
+				time.Sleep(time.Second / time.Duration(perSecond))
+				calls.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), deadline)
+					defer cancel()
+					err := r.Do(ctx, op)
+					if second < 180 {
+						return
+					}
+					begun.Add(1)
+					if err != nil {
+						lost.Add(1)
+					}
+				})
+			}
+		}
+		calls.Wait()
+		require.LessOrEqual(t, 50*lost.Load(), begun.Load())
+	}
+	inBubbles(t, map[string]func(t *testing.T){
+		"workers whose calls go on hanging": func(t *testing.T) {
+			r := &backoff.Retrier{AttemptTimeout: time.Second, Slots: new(backoff.Slots)}
+			hung := hangs(math.Inf(1))
+			ctx, cancel := context.WithCancel(t.Context())
+			var workers sync.WaitGroup
+			for range 10 {
+				workers.Go(func() {
+					for ctx.Err() == nil {
+						_ = r.Do(ctx, hung)
+						time.Sleep(time.Second)
+					}
+				})
+			}
+			requireServed(t, r, func(float64) int { return 10 }, hangs(60))
+			cancel()
+			workers.Wait()
+		},
+		"calls that the server limits": func(t *testing.T) {
+			r := &backoff.Retrier{AttemptTimeout: time.Second, Slots: new(backoff.Slots)}
+			service := hangs(10)
+			go steadily(t, r, 1, 9*time.Minute, func(ctx context.Context) error {
+				err := service(ctx)
+				if err != nil {
+					return err
+				}
+				return backoff.RetryAfter(errFailed, 5*time.Second)
+			})
+			requireServed(t, r, func(float64) int { return 19 }, service)
+		},
+		"a cold start while traffic grows": func(t *testing.T) {
+			r := &backoff.Retrier{AttemptTimeout: time.Second, Slots: new(backoff.Slots)}
+			begin := time.Now()
+			requireServed(t, r, func(seconds float64) int { return int(1 + 29*min(1, seconds/30)) }, func(ctx context.Context) error {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(200*time.Millisecond + time.Duration(2e9*math.Exp(-time.Since(begin).Seconds()/5))):
+					return nil
+				}
+			})
 		},
 	})
 }
