@@ -76,7 +76,8 @@ func ExampleUnaryClientInterceptor() {
 		grpc.WithDisableRetry(), // gRPC's own: only one layer should retry
 		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
 			Idempotent:     func(method string) bool { return method == "/orders.v1.Orders/Get" },
-			AttemptTimeout: 2 * time.Second,
+			AttemptTimeout: 2 * time.Second,    // at least four times what a call usually takes
+			Slots:          new(backoff.Slots), // fewer calls while many attempts time out
 		})))
 	if err != nil {
 		fmt.Println(err)

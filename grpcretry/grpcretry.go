@@ -1,11 +1,7 @@
 // Package grpcretry is a unary gRPC client interceptor that retries, written over [backoff.Retrier].
 //
-// It also limits by itself: while many attempts at a target run out of time, only some calls to that target are in
-// progress at once. The others wait for their turn, and may fail with [backoff.ErrNoSlot] if it does not come in time.
-// Set Slots to backoff.NewSlots(math.MaxInt) to turn that off.
-//
-// The zero values of its [Options] are those of a Retrier, but for two: without Slots, each target has slots of its own,
-// which size themselves; and without Slots and AttemptTimeout, a call that is sent once has no limit of time.
+// The fields of its [Options] have the zero values of a Retrier's, but for AttemptTimeout: zero does not limit a call that
+// is sent once.
 //
 //	redial := grpcbackoff.DefaultConfig // of google.golang.org/grpc/backoff
 //	redial.MaxDelay = 1500 * time.Millisecond
@@ -16,7 +12,8 @@
 //		grpc.WithDisableRetry(), // gRPC's own: only one layer should retry
 //		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
 //			Idempotent:     func(method string) bool { return method == "/orders.v1.Orders/Get" },
-//			AttemptTimeout: 2 * time.Second,
+//			AttemptTimeout: 2 * time.Second,    // at least four times what a call usually takes
+//			Slots:          new(backoff.Slots), // fewer calls while many attempts time out
 //		})))
 //
 // # What is sent again
@@ -97,19 +94,14 @@ type Options struct {
 	// Nil means that none may.
 	Idempotent func(method string) bool
 
-	// AttemptTimeout limits each attempt, also of a call that is sent once. A negative value means no limit. Zero
-	// means 30 s; but if Slots is nil, no limit for a method that must not be repeated. The deadline of the call's
-	// context limits all attempts together, waits included.
+	// AttemptTimeout limits each attempt, also of a call that is sent once. Zero means 30 s, but no limit for a method
+	// that must not be repeated. A negative value means no limit. Make it at least four times what a call usually takes.
+	// The deadline of the call's context limits all attempts together, waits included.
 	AttemptTimeout time.Duration
 
-	// Slots limits the calls in progress, those that are sent once too. A call that gets no slot in time is not sent;
-	// see [backoff.Retrier.Do].
-	//
-	// Nil means a zero [backoff.Slots] for each target, as [grpc.ClientConn.Target] names it. It limits nothing until
-	// many attempts end with codes.DeadlineExceeded, whoever says so. The interceptor remembers at least the last
-	// thousand targets. backoff.NewSlots(math.MaxInt) means no limit.
-	//
-	// Slots that are set hold for all targets together. Set new(backoff.Slots) if a metric must read them.
+	// Slots limits the calls in progress, those that are sent once too. new(backoff.Slots) does so only while many
+	// attempts end with codes.DeadlineExceeded, whoever says so. A call that gets no slot in time is not sent; see
+	// [backoff.Retrier.Do]. Take other Slots for another service. Nil means no limit.
 	Slots *backoff.Slots
 
 	// MaxAttempts limits the attempts of a call, even if Policy would go on. Zero means 4, one means no retries, and a
@@ -133,11 +125,13 @@ type Options struct {
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which
-	// counts from 1, its error, and the wait.
+	// counts from 1, its error, and the wait. It must not make calls through the same interceptor: a log handler that
+	// does so while the log server is down calls itself until the stack overflows.
 	Notify func(ctx context.Context, method string, attempt int, err error, wait time.Duration)
 
 	// Done, if not nil, is called at the end of each call, with the number of attempts and the error that
-	// the call returns. The number is 0 if the call got no slot, or if its context had ended.
+	// the call returns. The number is 0 if the call got no slot, or if its context had ended. Like Notify, it must not
+	// make calls through the same interceptor.
 	Done func(ctx context.Context, method string, attempts int, err error)
 }
 
@@ -170,13 +164,9 @@ func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 	if o.Retryable == nil {
 		o.Retryable = Retryable
 	}
-	var own targets // whose slots limit the calls if o.Slots is nil
 
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		c := &call{ctx: ctx, retrier: o.retrier(method), retryable: o.Retryable}
-		if o.Slots == nil {
-			c.retrier.Slots = own.slots(cc)
-		}
 		err := c.retrier.Do(ctx, func(ctx context.Context) error {
 			if c.attempts > 0 {
 				reset(reply)
@@ -248,7 +238,7 @@ func (o *Options) retrier(method string) backoff.Retrier {
 
 	if o.Idempotent == nil || !o.Idempotent(method) {
 		r.MaxAttempts = 1
-		if r.AttemptTimeout == 0 && r.Slots == nil {
+		if r.AttemptTimeout == 0 {
 			r.AttemptTimeout = -1
 		}
 	}

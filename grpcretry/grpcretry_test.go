@@ -440,7 +440,7 @@ func TestMaxRetryAfter(t *testing.T) {
 	})
 }
 
-// AttemptTimeout that is set limits every attempt. By default, a call that is sent once and needs no slot has none.
+// AttemptTimeout that is set limits every attempt. By default, it does not limit a call that is sent once.
 func TestAttemptTimeout(t *testing.T) {
 	slots := backoff.NewSlots(1)
 	for _, test := range []struct {
@@ -452,8 +452,9 @@ func TestAttemptTimeout(t *testing.T) {
 		{"repeated, set", grpcretry.Options{AttemptTimeout: time.Second}, time.Second},
 		{"repeated, none", grpcretry.Options{AttemptTimeout: -1}, time.Hour},
 		{"once, default", grpcretry.Options{Idempotent: never}, time.Hour},
-		{"once, default, slots", grpcretry.Options{Idempotent: never, Slots: slots}, 30 * time.Second},
-		{"once, default, slots without a limit", grpcretry.Options{Idempotent: never, Slots: backoff.NewSlots(math.MaxInt)}, 30 * time.Second},
+		{"repeated, default, slots", grpcretry.Options{Slots: slots}, 30 * time.Second},
+		{"once, default, slots", grpcretry.Options{Idempotent: never, Slots: slots}, time.Hour},
+		{"once, default, slots that size themselves", grpcretry.Options{Idempotent: never, Slots: new(backoff.Slots)}, time.Hour},
 		{"once, set", grpcretry.Options{Idempotent: never, AttemptTimeout: time.Second}, time.Second},
 		{"once, none, slots", grpcretry.Options{Idempotent: never, AttemptTimeout: -1, Slots: slots}, time.Hour},
 	} {
@@ -481,6 +482,7 @@ var errBoss = errors.New("boss")
 type end struct {
 	name     string
 	options  grpcretry.Options
+	taken    bool          // another call has the only slot
 	timeout  time.Duration // of the call's context, if not 0
 	canceled time.Duration // when it is cancelled, if not 0; negative: before the call
 	answer   func(int, context.Context) error
@@ -492,15 +494,6 @@ type end struct {
 	text     string // contained in the error's, and in the status's message
 	details  int    // of the status
 }
-
-// taken is a slot that no call gets.
-var taken = func() *backoff.Slots {
-	slots := backoff.NewSlots(1)
-	if err := slots.Acquire(context.Background(), 0); err != nil {
-		panic(err)
-	}
-	return slots
-}()
 
 var ends = []end{
 	{
@@ -544,12 +537,12 @@ var ends = []end{
 		text: "busy", details: 2,
 	},
 	{
-		name: "no slot", options: grpcretry.Options{Slots: taken}, timeout: 40 * time.Second,
+		name: "no slot", taken: true, timeout: 40 * time.Second,
 		elapsed: 10 * time.Second, // 30 s are left for the attempt
 		code:    codes.ResourceExhausted, matches: []error{backoff.ErrNoSlot},
 	},
 	{
-		name: "no slot, once", options: grpcretry.Options{Slots: taken, Idempotent: never, AttemptTimeout: 35 * time.Second}, timeout: 40 * time.Second,
+		name: "no slot, once", taken: true, options: grpcretry.Options{Idempotent: never, AttemptTimeout: 35 * time.Second}, timeout: 40 * time.Second,
 		elapsed: 10 * time.Second, // a quarter of what is left
 		code:    codes.ResourceExhausted, matches: []error{backoff.ErrNoSlot},
 	},
@@ -562,7 +555,7 @@ var ends = []end{
 		code: codes.Canceled, matches: []error{context.Canceled, errBoss},
 	},
 	{
-		name: "cancelled before a slot was free", options: grpcretry.Options{Slots: taken}, canceled: time.Second,
+		name: "cancelled before a slot was free", taken: true, canceled: time.Second,
 		elapsed: time.Second, code: codes.Canceled, matches: []error{context.Canceled, errBoss, backoff.ErrNoSlot},
 	},
 	{
@@ -618,6 +611,10 @@ func (e end) run(t *testing.T) {
 	if e.options.Budget != nil { // a new one for each run
 		e.options.Budget = &backoff.Budget{Capacity: e.options.Budget.Capacity}
 	}
+	if e.taken {
+		release := takeSlot(&e.options)
+		defer release()
+	}
 
 	got := call(t, ctx, e.options, e.answer)
 	require.Equal(t, e.attempts, got.attempts)
@@ -632,6 +629,18 @@ func (e end) run(t *testing.T) {
 	require.Equal(t, e.code, s.Code())
 	require.Contains(t, s.Message(), e.text)
 	require.Len(t, s.Details(), e.details)
+}
+
+// takeSlot gives o a single slot, which a call has until release is called.
+func takeSlot(o *grpcretry.Options) (release func()) {
+	o.Slots = backoff.NewSlots(1)
+	released := make(chan struct{})
+	go intercept(context.Background(), grpcretry.Options{Slots: o.Slots, AttemptTimeout: -1}, func(context.Context) error {
+		<-released
+		return nil
+	})
+	synctest.Wait()
+	return func() { close(released) }
 }
 
 // A call whose context ends in an attempt ends alike whether it is sent once or not: with the context's error where

@@ -140,7 +140,7 @@ func (s *hostileServer) call(ctx context.Context, conn *grpc.ClientConn, id int6
 // prints the counts.
 func TestHostile(t *testing.T) {
 	t.Run("20 slots", func(t *testing.T) { testHostile(t, backoff.NewSlots(20), 20) })
-	t.Run("slots of its own", func(t *testing.T) { testHostile(t, nil, 30) })
+	t.Run("slots that size themselves", func(t *testing.T) { testHostile(t, new(backoff.Slots), 30) })
 }
 
 func testHostile(t *testing.T, slots *backoff.Slots, most int64) {

@@ -14,6 +14,7 @@ import (
 	grpcbackoff "google.golang.org/grpc/backoff"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"example.com/backoff"
 	"example.com/backoff/grpcretry"
 )
 
@@ -47,7 +48,7 @@ func asDocumented() (grpc.DialOption, grpcretry.Options) {
 	redial := grpcbackoff.DefaultConfig
 	redial.MaxDelay = 1500 * time.Millisecond
 	return grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: 5 * time.Second}),
-		grpcretry.Options{AttemptTimeout: 2 * time.Second}
+		grpcretry.Options{AttemptTimeout: 2 * time.Second, Slots: new(backoff.Slots)}
 }
 
 // longest is the longest wait between two dials: MaxDelay, and what gRPC's jitter adds.

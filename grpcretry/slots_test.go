@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"example.com/backoff"
@@ -36,6 +33,29 @@ func TestSlots(t *testing.T) {
 			require.Zero(t, slots.InUse())
 		})
 	}
+}
+
+// Without Slots nothing limits the calls, even if all attempts time out.
+func TestNoSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{answer: hang}
+		client := s.dial(t, grpcretry.Options{AttemptTimeout: time.Second, MaxAttempts: 1})
+		var group sync.WaitGroup
+		send := func() { _ = check(t.Context(), client) }
+
+		for range 50 {
+			group.Go(send)
+			time.Sleep(time.Second / 10)
+		}
+		group.Wait()
+		for range 50 {
+			group.Go(send)
+		}
+		synctest.Wait()
+		require.EqualValues(t, 100, s.calls.Load())
+		group.Wait()
+		time.Sleep(time.Second) // until the service's handlers have ended
+	})
 }
 
 // timedOut is how gRPC ends an attempt whose context ends.
@@ -170,105 +190,4 @@ func TestVerdictHidden(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A fleet is an interceptor without Slots, and connections that are never made.
-type fleet struct {
-	t         *testing.T
-	intercept grpc.UnaryClientInterceptor
-}
-
-func newFleet(t *testing.T) fleet {
-	return fleet{t, grpcretry.UnaryClientInterceptor(grpcretry.Options{AttemptTimeout: time.Second, MaxAttempts: 1})}
-}
-
-func (f fleet) connect(target string) *grpc.ClientConn {
-	f.t.Helper()
-	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(f.t, err)
-	return conn
-}
-
-// send makes a call to a target, or to none if cc is nil.
-func (f fleet) send(ctx context.Context, cc *grpc.ClientConn, attempt func(ctx context.Context) error) {
-	_ = f.intercept(ctx, "/service/method", nil, nil, cc,
-		func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
-			return attempt(ctx)
-		})
-}
-
-// trouble lets calls to a target time out.
-func (f fleet) trouble(cc *grpc.ClientConn) {
-	var group sync.WaitGroup
-	defer group.Wait()
-	for range 50 {
-		group.Go(func() { f.send(f.t.Context(), cc, timedOut) })
-		time.Sleep(time.Second / 10)
-	}
-}
-
-// limited reports whether of fifty calls to a target some must wait. They are cancelled, so they tell the slots nothing.
-func (f fleet) limited(cc *grpc.ClientConn) bool {
-	var group sync.WaitGroup
-	defer group.Wait()
-	ctx, cancel := context.WithCancel(f.t.Context())
-	defer cancel()
-	var sent atomic.Int32
-	for range 50 {
-		group.Go(func() {
-			f.send(ctx, cc, func(ctx context.Context) error {
-				sent.Add(1)
-				return timedOut(ctx)
-			})
-		})
-	}
-	synctest.Wait()
-	return sent.Load() < 50
-}
-
-// Without Slots, the calls to a target that is in trouble are limited, whatever connection they use. Those to other
-// targets are not.
-func TestTargets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t)
-		hanging, again, well := f.connect("passthrough:///hanging"), f.connect("passthrough:///hanging"), f.connect("passthrough:///well")
-		defer hanging.Close()
-		defer again.Close()
-		defer well.Close()
-
-		require.False(t, f.limited(hanging))
-		require.False(t, f.limited(nil))
-		f.trouble(hanging)
-		require.True(t, f.limited(again))
-		require.False(t, f.limited(well))
-		require.False(t, f.limited(nil))
-		f.trouble(nil)
-		require.True(t, f.limited(nil))
-		require.False(t, f.limited(well))
-	})
-}
-
-// Of many targets the last 2,000 at most have slots, which bounds the memory. A target that is called keeps its own.
-func TestManyTargets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t)
-		kept := f.connect("passthrough:///kept")
-		defer kept.Close()
-		nothing := func(context.Context) error { return nil }
-		others := func(from, to int) {
-			for i := from; i < to; i++ {
-				cc := f.connect(fmt.Sprint("passthrough:///", i))
-				f.send(t.Context(), cc, nothing)
-				cc.Close()
-			}
-		}
-
-		f.trouble(kept)
-		for i := range 3 {
-			others(900*i, 900*(i+1))
-			require.True(t, f.limited(kept), "its slots were forgotten")
-		}
-		others(10_000, 12_000)
-		require.False(t, f.limited(kept), "its slots were not forgotten")
-	})
 }
