@@ -72,7 +72,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -189,35 +188,25 @@ func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 // yes if the code of err is
 //
 //   - codes.DeadlineExceeded,
-//   - codes.Unavailable, unless the server's name has no address or its certificate is invalid, or
+//   - codes.Unavailable, unless no connection will ever be made, or
 //   - codes.ResourceExhausted, with a RetryInfo in the details that asks for a wait.
+//
+// No connection will be made if the server has no address, or an invalid port; its certificate is not accepted; it refuses the
+// TLS handshake, or answers it without TLS or HTTP/2; it speaks HTTP/1; or a proxy refuses to connect, with a status such as 407.
+// Two faults may look like a lost connection, and are tried again: a client without TLS before a server with TLS, and,
+// with TLS 1.3, a client certificate that is not accepted. With [grpc.WaitForReady] gRPC does not tell any of these faults before
+// the attempt's time is over.
 func Retryable(err error) bool {
 	s := status.Convert(err)
 	switch s.Code() {
 	case codes.DeadlineExceeded:
 		return true
 	case codes.Unavailable:
-		return !misconfigured(s.Message())
+		return !neverConnects(s.Message())
 	case codes.ResourceExhausted:
 		return retryInfo(s) > 0
 	}
 	return false
-}
-
-// misconfigured reports whether the text of a status is gRPC's for a name without an address, or for an invalid
-// certificate. The text is all that gRPC leaves of such an error.
-func misconfigured(text string) bool {
-	const (
-		failed    = `connection error: desc = "transport: `
-		dial      = failed + "Error while dialing: "
-		handshake = failed + "authentication handshake failed: "
-	)
-	switch text {
-	case "name resolver error: produced zero addresses", "no children to pick from": // of pick_first, round_robin
-		return true
-	}
-	unknown := strings.HasPrefix(text, dial) && strings.HasSuffix(text, `: no such host"`)
-	return unknown || strings.HasPrefix(text, handshake+"tls: failed to verify certificate: ")
 }
 
 // retrier returns what makes a call of a method.

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,12 +16,9 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/resolver"
-	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/protoadapt"
@@ -797,57 +792,4 @@ func TestCallOptions(t *testing.T) {
 		require.Empty(t, header)
 		require.Empty(t, trailer)
 	})
-}
-
-// What would fail again is not repeated: no address for the server's name, or a certificate that is not the server's
-// or nobody trusts. The texts are gRPC's own.
-func TestMisconfigured(t *testing.T) {
-	stranger := httptest.NewUnstartedServer(http.NotFoundHandler())
-	stranger.EnableHTTP2 = true
-	stranger.StartTLS()
-	defer stranger.Close()
-	trusted := stranger.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	addresses := manual.NewBuilderWithScheme("test")
-	addresses.InitialState(resolver.State{Addresses: []resolver.Address{{Addr: stranger.Listener.Addr().String()}}})
-	empty := manual.NewBuilderWithScheme("test")
-	empty.InitialState(resolver.State{})
-
-	dialer := func(err error) grpc.DialOption {
-		return grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
-		})
-	}
-	for _, test := range []struct {
-		name    string
-		names   *manual.Resolver
-		options []grpc.DialOption
-		want    int // attempts
-	}{
-		{"unknown authority", addresses, []grpc.DialOption{grpc.WithTransportCredentials(credentials.NewTLS(nil))}, 1},
-		{"another's certificate", addresses, []grpc.DialOption{
-			grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(trusted, "other.org")),
-		}, 1},
-		{"unknown host", addresses, []grpc.DialOption{
-			dialer(&net.DNSError{Err: "no such host", Name: "server", IsNotFound: true}),
-		}, 1},
-		{"name server down", addresses, []grpc.DialOption{
-			dialer(&net.DNSError{Err: "server misbehaving", Name: "server", IsTemporary: true}),
-		}, 4},
-		{"connection refused", addresses, []grpc.DialOption{dialer(errors.New("connection refused"))}, 4},
-		{"no address, pick_first", empty, nil, 1},
-		{"no address, round_robin", empty, []grpc.DialOption{
-			grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
-		}, 1},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			attempts := 0
-			o := grpcretry.Options{
-				Policy: every(0),
-				Done:   func(_ context.Context, _ string, n int, _ error) { attempts = n },
-			}
-			err := check(t.Context(), dial(t, "test:///server", o, append(test.options, grpc.WithResolvers(test.names))...))
-			require.Equal(t, codes.Unavailable, status.Code(err))
-			require.Equal(t, test.want, attempts, "%v", err)
-		})
-	}
 }
