@@ -78,6 +78,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -142,8 +143,9 @@ type Options struct {
 // From the second attempt on, the reply is cleared before it is filled: by [proto.Reset], or else to the zero value of what
 // it points to.
 //
-// Call options apply to each attempt: what [grpc.Header] and [grpc.Trailer] fill in is the last attempt's, and a
-// function given by [grpc.OnFinish] runs once for each of them. Options.Done runs once for each call.
+// Call options apply to each attempt: what [grpc.Header], [grpc.Trailer] and [grpc.Peer] fill in is the last attempt's, or
+// empty if that reached no server. A function given by [grpc.OnFinish] runs once for each attempt, Options.Done once for each
+// call.
 //
 // The error of a call has the code that this table says, and by errors.Is it matches what the table says:
 //
@@ -255,7 +257,7 @@ func reset(reply any) {
 	}
 }
 
-// forget clears what an earlier attempt has filled in: an attempt without a stream fills in nothing.
+// forget clears what an earlier attempt has filled in: an attempt that reaches no server fills in nothing.
 func forget(opts []grpc.CallOption) {
 	for _, opt := range opts {
 		switch opt := opt.(type) {
@@ -263,6 +265,8 @@ func forget(opts []grpc.CallOption) {
 			*opt.HeaderAddr = nil
 		case grpc.TrailerCallOption:
 			*opt.TrailerAddr = nil
+		case grpc.PeerCallOption:
+			*opt.PeerAddr = peer.Peer{}
 		}
 	}
 }

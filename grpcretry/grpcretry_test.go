@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/protoadapt"
@@ -759,37 +760,45 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// A caller's own call options hold what the last attempt brought: nothing, if that had no stream.
+// A caller's own call options hold what the last attempt brought: nothing, if that reached no server.
 func TestCallOptions(t *testing.T) {
-	bubble(t, "a stream", func(t *testing.T) {
-		s := &service{answer: func(n int, ctx context.Context) error {
-			grpc.SetTrailer(ctx, metadata.Pairs("attempt", fmt.Sprint(n)))
-			if n < 3 {
+	for _, reached := range []bool{true, false} {
+		bubble(t, fmt.Sprint("reached: ", reached), func(t *testing.T) {
+			s := &service{answer: func(n int, ctx context.Context) error {
+				brought := metadata.Pairs("attempt", fmt.Sprint(n))
+				require.NoError(t, grpc.SetHeader(ctx, brought))
+				require.NoError(t, grpc.SetTrailer(ctx, brought))
 				return errBusy
+			}}
+			var finished []error
+			attempts := 0
+			o := grpcretry.Options{
+				Notify: func(context.Context, string, int, error, time.Duration) {
+					if !reached {
+						s.server.Stop()
+					}
+				},
+				Done: func(_ context.Context, _ string, n int, _ error) { attempts = n },
 			}
-			return nil
-		}}
-		var trailer metadata.MD
-		require.NoError(t, check(t.Context(), s.dial(t, grpcretry.Options{}), grpc.Trailer(&trailer)))
-		require.Equal(t, []string{"3"}, trailer.Get("attempt"))
-	})
+			client := s.dial(t, o)
 
-	bubble(t, "no stream", func(t *testing.T) {
-		var header, trailer metadata.MD
-		attempts := 0
-		invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
-			attempts++
-			if attempts == 1 {
-				header = metadata.Pairs("attempt", "1")
-				trailer = metadata.Pairs("attempt", "1")
+			var header, trailer metadata.MD
+			var server peer.Peer
+			err := check(t.Context(), client, grpc.Header(&header), grpc.Trailer(&trailer), grpc.Peer(&server),
+				grpc.OnFinish(func(err error) { finished = append(finished, err) }))
+			require.Equal(t, codes.Unavailable, status.Code(err))
+			require.Equal(t, 4, attempts)
+			require.Len(t, finished, 4)
+			if reached {
+				require.Equal(t, []string{"4"}, header.Get("attempt"))
+				require.Equal(t, []string{"4"}, trailer.Get("attempt"))
+				require.NotNil(t, server.Addr)
+				return
 			}
-			return errBusy
-		}
-		interceptor := grpcretry.UnaryClientInterceptor(grpcretry.Options{Idempotent: func(string) bool { return true }})
-		err := interceptor(t.Context(), "/service/method", nil, nil, nil, invoke, grpc.Header(&header), grpc.Trailer(&trailer))
-		require.Equal(t, codes.Unavailable, status.Code(err))
-		require.Equal(t, 4, attempts)
-		require.Empty(t, header)
-		require.Empty(t, trailer)
-	})
+			require.EqualValues(t, 1, s.calls.Load())
+			require.Empty(t, header)
+			require.Empty(t, trailer)
+			require.Empty(t, server)
+		})
+	}
 }
