@@ -187,15 +187,15 @@ func TestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := backoff.NewSlots(1)
 		db := open(t, new(database))
-		inUse := 0
-		require.NoError(t, sqlretry.Do(t.Context(), db, sqlretry.Options{Slots: slots}, func(context.Context, *sql.Tx) error {
-			inUse = slots.InUse()
+		done := make(chan struct{})
+		o := sqlretry.Options{Slots: slots, AttemptTimeout: -1}
+		go sqlretry.Do(t.Context(), db, o, func(context.Context, *sql.Tx) error {
+			<-done
 			return nil
-		}))
-		require.Equal(t, 1, inUse)
-		require.Zero(t, slots.InUse())
+		})
+		synctest.Wait()
+		require.Equal(t, 1, slots.InUse())
 
-		require.NoError(t, slots.Acquire(t.Context(), 0))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		begun := time.Now()
@@ -207,6 +207,10 @@ func TestSlots(t *testing.T) {
 		require.ErrorIs(t, err, backoff.ErrNoSlot)
 		require.Zero(t, attempts)
 		require.Equal(t, 30*time.Second, time.Since(begun), "30 s are left for an attempt")
+
+		close(done)
+		synctest.Wait()
+		require.Zero(t, slots.InUse())
 	})
 }
 
