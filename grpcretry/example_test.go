@@ -40,9 +40,10 @@ func Example() {
 
 	conn, err := grpc.NewClient(listener.Addr().String(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
+		grpc.WithChainUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
 			Idempotent:     func(method string) bool { return method == healthpb.Health_Check_FullMethodName },
-			AttemptTimeout: 5 * time.Second,
+			AttemptTimeout: 5 * time.Second,    // at least four times what a call usually takes
+			Slots:          new(backoff.Slots), // fewer calls while many attempts time out
 			Policy:         func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) },
 			Notify: func(_ context.Context, method string, attempt int, err error, wait time.Duration) {
 				fmt.Println(method, "attempt", attempt, status.Code(err), "- again in", wait)
@@ -74,7 +75,7 @@ func ExampleUnaryClientInterceptor() {
 		grpc.WithTransportCredentials(creds),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: 5 * time.Second}),
 		grpc.WithDisableRetry(), // gRPC's own: only one layer should retry
-		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
+		grpc.WithChainUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
 			Idempotent:     func(method string) bool { return method == "/orders.v1.Orders/Get" },
 			AttemptTimeout: 2 * time.Second,    // at least four times what a call usually takes
 			Slots:          new(backoff.Slots), // fewer calls while many attempts time out

@@ -10,7 +10,7 @@
 //		grpc.WithTransportCredentials(creds),
 //		grpc.WithConnectParams(grpc.ConnectParams{Backoff: redial, MinConnectTimeout: 5 * time.Second}),
 //		grpc.WithDisableRetry(), // gRPC's own: only one layer should retry
-//		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
+//		grpc.WithChainUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
 //			Idempotent:     func(method string) bool { return method == "/orders.v1.Orders/Get" },
 //			AttemptTimeout: 2 * time.Second,    // at least four times what a call usually takes
 //			Slots:          new(backoff.Slots), // fewer calls while many attempts time out
@@ -20,7 +20,7 @@
 //
 // A call of a method that [Options.Idempotent] names is sent again if its attempt ended with
 //
-//   - codes.Unavailable, with the exceptions of [Retryable];
+//   - codes.Unavailable, unless no connection can ever be made, as [Retryable] says;
 //   - codes.DeadlineExceeded, as it does after [Options.AttemptTimeout];
 //   - codes.ResourceExhausted and a RetryInfo that asks for a wait. By that the server says "slow down". Without one,
 //     the code may stand for a quota that is used up for the day, or for a message that is too large.
@@ -32,6 +32,20 @@
 //
 // Other codes are returned immediately: the request is wrong, or nobody knows whether another attempt would help
 // (Unknown, Internal), or, as with Aborted, more than this call must be repeated.
+//
+// # Other interceptors
+//
+// Chain this interceptor, as above. If a program has [grpc.WithUnaryInterceptor] twice, only the last one counts, and
+// nothing tells so. What stands before this interceptor in the chain sees each call once, what stands after it sees each
+// attempt. So a token that may expire and a log of attempts stand after it. An interceptor that the program sets by
+// WithUnaryInterceptor stands before the whole chain.
+//
+// # gRPC's own retries
+//
+// gRPC retries by itself if a service config has a retryPolicy. Choose that for streams, or if the owner of a service is
+// to set the retries of its clients in all languages. It does not limit an attempt: a call that hangs takes all the time
+// that its deadline leaves, and is not repeated. It ignores a RetryInfo, and has no Slots. Do not use both, since the
+// attempts would multiply.
 //
 // # A server that restarts
 //
@@ -101,7 +115,10 @@ type Options struct {
 
 	// Slots limits the calls in progress, those that are sent once too. new(backoff.Slots) does so only while many
 	// attempts end with codes.DeadlineExceeded, whoever says so. A call that gets no slot in time is not sent; see
-	// [backoff.Retrier.Do]. Take other Slots for another service. Nil means no limit.
+	// [backoff.Retrier.Do]. Nil means no limit.
+	//
+	// Take other Slots for another service. Polls that end by their own deadline count as timed out: make them over
+	// another connection, without Slots.
 	Slots *backoff.Slots
 
 	// MaxAttempts limits the attempts of a call, even if Policy would go on. Zero means 4, one means no retries, and a
@@ -186,25 +203,23 @@ func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 	}
 }
 
-// Retryable reports whether an idempotent call is sent again after err. It is the default of [Options.Retryable]. It says
-// yes if the code of err is
+// Retryable reports whether an idempotent call is sent again after err, by the three codes that the package comment names.
+// It is the default of [Options.Retryable].
 //
-//   - codes.DeadlineExceeded,
-//   - codes.Unavailable, unless no connection will ever be made, or
-//   - codes.ResourceExhausted, with a RetryInfo in the details that asks for a wait.
-//
-// No connection will be made if the server has no address, or an invalid port; its certificate is not accepted; it refuses the
-// TLS handshake, or answers it without TLS or HTTP/2; it speaks HTTP/1; or a proxy refuses to connect, with a status such as 407.
-// Two faults may look like a lost connection, and are tried again: a client without TLS before a server with TLS, and,
-// with TLS 1.3, a client certificate that is not accepted. With [grpc.WaitForReady] gRPC does not tell any of these faults before
-// the attempt's time is over.
+// It says no to codes.Unavailable if no connection can ever be made: the server's name or port is unknown; its certificate
+// is not accepted; it refuses the TLS handshake, or answers it without TLS or HTTP/2; it speaks HTTP/1; or a proxy refuses
+// to connect, by a status such as 407. Two faults may look like a lost connection, and are tried again: no TLS before a
+// server with TLS, and, with TLS 1.3, a client certificate that is not accepted. With [grpc.WaitForReady], an attempt waits
+// until its time is over, whatever the fault.
 func Retryable(err error) bool {
 	s := status.Convert(err)
 	switch s.Code() {
 	case codes.DeadlineExceeded:
 		return true
 	case codes.Unavailable:
-		return !neverConnects(s.Message())
+		var own interface{ GRPCStatus() *status.Status }
+		errors.As(err, &own)
+		return !neverConnects(own.GRPCStatus().Message()) // s.Message() is the text of err, with what is around the status
 	case codes.ResourceExhausted:
 		return retryInfo(s) > 0
 	}

@@ -46,6 +46,13 @@ func (s *service) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*h
 	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
 }
 
+func (s *service) Watch(_ *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
+	if err := s.answer(int(s.calls.Add(1)), stream.Context()); err != nil {
+		return err
+	}
+	return stream.Send(new(healthpb.HealthCheckResponse))
+}
+
 func (s *service) start() {
 	listener := bufconn.Listen(1 << 20)
 	s.listener.Store(listener)
@@ -54,12 +61,18 @@ func (s *service) start() {
 	go s.server.Serve(listener)
 }
 
-// dial starts s and returns a client of it. A nil o.Idempotent stands for all methods.
+// dial starts s and returns a client of it that retries. A nil o.Idempotent stands for all methods.
 func (s *service) dial(t *testing.T, o grpcretry.Options) healthpb.HealthClient {
+	t.Helper()
+	return s.dialPlain(t, interceptor(o))
+}
+
+// dialPlain starts s and returns a client of it.
+func (s *service) dialPlain(t *testing.T, options ...grpc.DialOption) healthpb.HealthClient {
 	t.Helper()
 	s.start()
 	t.Cleanup(func() { s.server.Stop() })
-	return dial(t, "passthrough:///memory", o, grpc.WithContextDialer(s.connect))
+	return newClient(t, "passthrough:///memory", append(options, grpc.WithContextDialer(s.connect))...)
 }
 
 func (s *service) connect(ctx context.Context, _ string) (net.Conn, error) {
@@ -68,13 +81,20 @@ func (s *service) connect(ctx context.Context, _ string) (net.Conn, error) {
 
 func dial(t *testing.T, target string, o grpcretry.Options, options ...grpc.DialOption) healthpb.HealthClient {
 	t.Helper()
+	return newClient(t, target, append(options, interceptor(o))...)
+}
+
+func interceptor(o grpcretry.Options) grpc.DialOption {
 	if o.Idempotent == nil {
 		o.Idempotent = func(string) bool { return true }
 	}
-	conn, err := grpc.NewClient(target, append([]grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(o)),
-	}, options...)...)
+	return grpc.WithChainUnaryInterceptor(grpcretry.UnaryClientInterceptor(o))
+}
+
+func newClient(t *testing.T, target string, options ...grpc.DialOption) healthpb.HealthClient {
+	t.Helper()
+	plain := grpc.WithTransportCredentials(insecure.NewCredentials())
+	conn, err := grpc.NewClient(target, append([]grpc.DialOption{plain}, options...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return healthpb.NewHealthClient(conn)
@@ -128,6 +148,9 @@ func bubble(t *testing.T, name string, f func(t *testing.T)) {
 var (
 	errBusy = status.Error(codes.Unavailable, "busy")
 	errGone = status.Error(codes.NotFound, "gone")
+
+	// errUnknown is gRPC's for a name without an address.
+	errUnknown = status.Error(codes.Unavailable, "name resolver error: produced zero addresses")
 )
 
 func always(err error) func(int, context.Context) error {
@@ -245,6 +268,7 @@ func TestRetryable(t *testing.T) {
 	require.True(t, grpcretry.Retryable(fmt.Errorf("orders: %w", slowDown(time.Second))))
 	require.False(t, grpcretry.Retryable(fmt.Errorf("orders: %w", slowDown(0))))
 	require.True(t, grpcretry.Retryable(fmt.Errorf("orders: %w", errBusy)))
+	require.False(t, grpcretry.Retryable(fmt.Errorf("orders: %w", errUnknown)))
 	require.False(t, grpcretry.Retryable(errors.New("no status")))
 	require.False(t, grpcretry.Retryable(nil))
 	for code := codes.OK; code <= codes.Unauthenticated; code++ {
@@ -284,7 +308,7 @@ func TestReply(t *testing.T) {
 				grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
 				grpc.WithTransportCredentials(insecure.NewCredentials()),
 				grpc.WithDefaultCallOptions(grpc.ForceCodec(jsonCodec{})),
-				grpc.WithUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
+				grpc.WithChainUnaryInterceptor(grpcretry.UnaryClientInterceptor(grpcretry.Options{
 					Idempotent: func(string) bool { return true },
 				})))
 			require.NoError(t, err)

@@ -102,6 +102,27 @@ func TestLate(t *testing.T) {
 	}
 }
 
+// A poll that ends by its own deadline counts as late, also without AttemptTimeout.
+func TestPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := new(backoff.Slots)
+		s := &service{answer: hang}
+		client := s.dial(t, grpcretry.Options{Slots: slots, AttemptTimeout: -1})
+		var group sync.WaitGroup
+		for range 5 { // trouble is not believed in the first second
+			group.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_ = check(ctx, client)
+			})
+			time.Sleep(time.Second / 2)
+		}
+		require.Less(t, slots.Limit(), math.MaxInt)
+		group.Wait()
+		time.Sleep(time.Second) // until the service's handlers have ended
+	})
+}
+
 // What comes back soon is an answer if it is final, also of a call that is sent once. While other attempts are late,
 // answers make more slots.
 func TestQuick(t *testing.T) {
