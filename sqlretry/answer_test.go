@@ -38,7 +38,7 @@ func mysql(number uint16, state string) error {
 	return e
 }
 
-// planError is the error of the PostgreSQL drivers that has a routine of the server.
+// planError is the error of the PostgreSQL drivers with the fields that count.
 type planError struct{ Code, Message, Routine string }
 
 func (e *planError) Error() string    { return "ERROR: " + e.Message + " (SQLSTATE " + e.Code + ")" }
@@ -163,10 +163,18 @@ func TestAnswers(t *testing.T) {
 		{&routineNumber{"0A000", 1}, failed},
 		{&routineLess{&planError{Code: "0A000"}}, failed},
 		{stateError("0A000"), failed},
-		{stateError("55P03"), failed}, // lock not available
-		{stateError("57014"), failed}, // statement cancelled
-		{stateError("23503"), failed}, // a deferred constraint
-		{stateError("25P02"), failed}, // in a failed transaction
+		{stateError("55P03"), failed},                                       // lock not available
+		{stateError("57014"), failed},                                       // statement cancelled
+		{stateError("23503"), failed},                                       // a deferred constraint
+		{stateError("25P02"), failed},                                       // in a failed transaction
+		{&planError{"08P01", "password authentication failed", ""}, failed}, // pgbouncer
+		{&planError{"08P01", "SASL authentication failed", ""}, failed},
+		{&planError{"08P01", "no such user", ""}, failed},
+		{&planError{"08P01", "no such database: shop", ""}, failed},
+		{&planError{"08P01", "unsupported startup parameter: lock_timeout", ""}, failed},
+		{&planError{"08P01", "query_wait_timeout", ""}, lost},
+		{&planError{"08P01", "no more connections allowed (max_client_conn)", ""}, lost},
+		{stateError("08P01"), lost},
 		{stateError("500"), unrecognised},
 		{errors.New("commit unexpectedly resulted in rollback"), kind{asked: true}},
 		{errors.New("pq: could not complete operation in a failed transaction"), kind{asked: true}},
@@ -195,6 +203,7 @@ func TestAnswers(t *testing.T) {
 		{mysql(2013, "HY000"), lost},
 		{mysql(1105, "HY000"), unknown},
 		{mysql(1317, "70100"), unknown},
+		{mysql(1153, "08S01"), failed},
 		{mysql(1062, "23000"), failed},
 		{errInvalidConn, broken},
 		{errors.New("bad connection"), brokenAlone},

@@ -25,6 +25,8 @@ func mysqlSays(err error) answer {
 		return unknown
 	case 1040, 1203: // too many connections, of all users or of this one
 		return full
+	case 1153: // the statement is larger than the server takes, in the class of lost connections
+		return failed
 	case 1927, 3169, 4031: // MariaDB, MySQL: killed; MySQL: idle for too long
 		return lost
 	case 2006, 2013: // a proxy has lost the server

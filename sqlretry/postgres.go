@@ -2,6 +2,7 @@ package sqlretry
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -14,17 +15,34 @@ func postgresSays(err error) answer {
 	if !errors.As(err, &e) {
 		return unrecognised
 	}
-	state := e.SQLState()
-	if state == "0A000" && stalePlan(e) {
+	switch state := e.SQLState(); {
+	case state == "0A000" && stalePlan(e):
 		return conflict
+	case state == "08P01" && refusesLogin(e):
+		return failed
+	default:
+		return stateSays(state)
 	}
-	return stateSays(state)
 }
 
 // stalePlan reports whether err, which is PostgreSQL's, says that a prepared statement is older than a change of its
 // table. In its place the next attempt prepares a new one. The routine has the same name in every language of the
 // server.
 func stalePlan(err error) bool { return field(err, "Routine").String() == "RevalidateCachedQuery" }
+
+// refusesLogin reports whether err is pgbouncer's for a login that will be refused again. It gives the same code to most
+// of its errors: that the pool is full, and that the server is gone, too.
+func refusesLogin(err error) bool {
+	refusals := []string{
+		"password authentication failed",
+		"SASL authentication failed",
+		"no such user",
+		"no such database: ",
+		"unsupported startup parameter",
+	}
+	message := field(err, "Message").String()
+	return slices.ContainsFunc(refusals, func(refusal string) bool { return strings.HasPrefix(message, refusal) })
+}
 
 // stateSays returns what an SQLSTATE says. 40001 and class 08 mean the same to every database that uses it; the
 // others are PostgreSQL's.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/lib/pq"
 	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/sijms/go-ora/v2/network"
 	"github.com/stretchr/testify/require"
@@ -14,8 +16,7 @@ import (
 	"example.com/backoff/sqlretry"
 )
 
-// Errors of drivers whose servers do not run here, and of go-sql-driver/mysql that MariaDB does not send, as values of
-// the drivers' types.
+// Errors of servers and proxies that do not run here, or not so, as values of the drivers' types.
 func TestTypes(t *testing.T) {
 	conflicts := []error{
 		&mysql.MySQLError{Number: 1412},
@@ -37,6 +38,11 @@ func TestTypes(t *testing.T) {
 		&mysql.MySQLError{Number: 1062, Message: "Deadlock found"},
 		mssql.Error{Number: 2627, Message: "Deadlock"},
 		&network.OracleError{ErrCode: 1, ErrMsg: "ORA-00001: after ORA-00060"},
+
+		// lasting faults with codes of lost connections
+		&pgconn.PgError{Code: "08P01", Message: "no such user"}, // pgbouncer
+		&pq.Error{Code: "08P01", Message: "no such user"},
+		&mysql.MySQLError{Number: 1153, SQLState: [5]byte([]byte("08S01"))},
 
 		// rows that are left open
 		errors.Join(driver.ErrBadConn, mysql.ErrBusyBuffer),
