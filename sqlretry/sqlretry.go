@@ -2,23 +2,22 @@
 //
 // It knows the errors of these drivers, without importing any of them:
 //   - PostgreSQL's jackc/pgx and lib/pq, also with CockroachDB, YugabyteDB and Aurora DSQL: serialization
-//     failures (SQLSTATE 40001), deadlocks (40P01), lost connections, and servers that shut down, start or are full.
+//     failures (SQLSTATE 40001), deadlocks (40P01), and servers that shut down, start or are full.
 //   - go-sql-driver/mysql, also with MariaDB, TiDB, Galera and Vitess: deadlocks (1213), lock wait timeouts (1205),
 //     MariaDB's snapshot conflicts (1020), tables that have changed since the snapshot (1412), TiDB's write conflicts,
-//     Group Replication's rollbacks (3101), lost connections and full servers.
+//     Group Replication's rollbacks (3101), and full servers.
 //   - SQLite's modernc.org/sqlite, mattn/go-sqlite3 and ncruces/go-sqlite3: SQLITE_BUSY and SQLITE_LOCKED, and their
 //     extended codes.
 //   - microsoft/go-mssqldb: deadlocks (1205), snapshot conflicts (3960), the conflicts of memory-optimized tables,
-//     lost connections, and what Azure says at a login when a database is busy or moves.
-//   - Oracle's sijms/go-ora and godror: deadlocks (ORA-00060), serialization failures (ORA-08177) and lost connections.
+//     and what Azure says at a login when a database is busy or moves.
+//   - Oracle's sijms/go-ora and godror: deadlocks (ORA-00060) and serialization failures (ORA-08177).
 //   - googleapis/go-sql-spanner: Aborted.
 //
-// Of every driver it knows [driver.ErrBadConn] and errors of the network. [Options.Retryable] changes what is
-// repeated.
+// It also knows lost connections, of every driver by [driver.ErrBadConn] and errors of the network. [Options.Retryable]
+// changes what is repeated.
 //
-// [Options] have the fields of a [backoff.Retrier], with the same meaning and the same zero values, but for two: since
-// conflicts want many short waits, a MaxAttempts of zero means 20, and a nil Policy waits up to 10 ms at first and up to a
-// second later. Conflicts are an answer of every day, so leave Budget nil.
+// [Options] have the fields of a [backoff.Retrier], with the same meaning and the same zero values, but for two:
+// MaxAttempts and Policy, since conflicts want many short waits.
 //
 // # MySQL
 //
@@ -26,12 +25,14 @@
 // go-sql-driver/mysql it does not: a statement that waits for a lock goes on in the server after its context has ended,
 // and the pool opens another connection. While a row stays locked, retries fill the server with such statements until it
 // refuses other programs. Two settings in the DSN have the server end them after a second, with an error that is
-// repeated:
+// repeated. Slots make them fewer, also those that wait for something else:
 //
-//	user:password@tcp(host)/database?innodb_lock_wait_timeout=1&lock_wait_timeout=1
+//	// user:password@tcp(host)/database?innodb_lock_wait_timeout=1&lock_wait_timeout=1
+//	var accounts = sqlretry.Options{Slots: new(backoff.Slots)}
 //
-// Set [Options.Slots] to new(backoff.Slots) besides: it makes such statements fewer, also those that wait for something
-// else.
+// Two lasting faults look like passing ones, and are repeated until no retries are left. MariaDB answers NOWAIT with 1205
+// as well: let f wrap that error in a [backoff.Permanent]. A statement larger than the server's max_allowed_packet may end
+// like a lost connection: with maxAllowedPacket=0 in the DSN, the driver asks the server for its limit and refuses it.
 //
 // # What is repeated
 //
@@ -47,18 +48,23 @@
 //
 // # What f must not do
 //
-//   - Commit. MySQL and Oracle commit before and after a statement that changes the schema, such as CREATE, ALTER or
-//     TRUNCATE, and a procedure may do so anywhere. What came before such a statement is not undone, and the next attempt
-//     does it again.
+//   - Commit, or roll back. MySQL and Oracle commit before and after a statement that changes the schema, such as CREATE,
+//     ALTER or TRUNCATE, and a procedure may do so anywhere. The next attempt does again what came before such a statement.
 //   - Swallow the error of a statement. Most databases undo that statement alone, and commit the others. After a deadlock
 //     MySQL has undone all that came before, and each statement that follows commits by itself.
 //   - Return the error of a ROLLBACK TO SAVEPOINT alone. After a deadlock MySQL knows the savepoint no more, and its error
 //     1305 hides the deadlock. Return [errors.Join] of it and the statement's error.
-//   - Make the key that tells a transaction from another one. Each attempt would have its own; make it before [Do].
+//   - Use the pool in place of the transaction. A statement on db is not undone, and can wait for the transaction forever.
+//   - Change what a ROLLBACK does not undo: a slice to which it appends, tables without transactions (MyISAM, MEMORY),
+//     MySQL's variables and temporary tables. Each attempt changes it again.
+//   - Lock the session, by pg_advisory_lock or GET_LOCK. Neither ROLLBACK nor COMMIT unlocks it: the connection keeps the
+//     lock in the pool. Take pg_advisory_xact_lock, or lock a row.
+//   - Read what can be read only once, such as an [io.Reader] or an [encoding/csv.Reader]. The first attempt drains it,
+//     and the next one commits nothing, without an error. Read it before [Do].
+//   - Make the key that tells a transaction from another one. Each attempt would have its own; make it before Do.
 //   - Leave rows open when another statement begins. Drivers have one answer at a time on a connection, and their errors
 //     look like those of a lost one. Do returns immediately, with an error that says so, where it can tell. With
 //     go-sql-driver/mysql it mostly cannot, and repeats the transaction until no retries are left.
-//   - Change what is not in the database, such as a slice to which it appends. A rollback does not undo that.
 //
 // # The COMMIT
 //
@@ -74,8 +80,9 @@
 // in a BEGIN or a ROLLBACK, and leaves the call to a goroutine that ends when the driver returns. Until then the
 // connection is not used again, and counts for [sql.DB.SetMaxOpenConns]. A slot of [Options.Slots] is free.
 //
-// A statement in f ends when its driver heeds the context that f received. lib/pq may not: if the network swallows
-// its packets, a statement and Do last until the connection fails.
+// A statement in f, and so Do, ends when its driver heeds the context that f received. lib/pq may not: if the network
+// swallows its packets, the statement lasts until the connection fails. mattn/go-sqlite3 and modernc.org/sqlite do not
+// while they wait for a lock, mattn's for five seconds by default: make their busy timeout shorter than AttemptTimeout.
 package sqlretry
 
 import (
@@ -94,9 +101,8 @@ const (
 	longestWait        = time.Second
 )
 
-// Options are the settings of [Do]. The zero value is ready to use. The fields that a [backoff.Retrier] also has
-// mean the same here. Options are safe for concurrent use if their functions are, as long as the fields do not
-// change.
+// Options are the settings of [Do]. The zero value is ready to use. Options are safe for concurrent use if their
+// functions are, as long as the fields do not change.
 type Options struct {
 	// Tx are the options that each transaction begins with. Nil means the driver's default.
 	Tx *sql.TxOptions
@@ -128,9 +134,8 @@ type Options struct {
 	// driver panicked in BEGIN, COMMIT or ROLLBACK, which are not.
 	Retryable func(err error) bool
 
-	// Budget limits the retries of all calls that share it. Nil means no limit, and that is right where transactions
-	// conflict: a budget takes failures for trouble, and ends most calls with [backoff.ErrBudgetExhausted] where conflicts
-	// are an answer of every day.
+	// Budget limits the retries of all calls that share it. Nil means no limit. Leave it nil where conflicts are an answer
+	// of every day: a budget takes them for trouble, and ends most calls with [backoff.ErrBudgetExhausted].
 	Budget *backoff.Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which
@@ -138,7 +143,8 @@ type Options struct {
 	Notify func(ctx context.Context, attempt int, err error, wait time.Duration)
 
 	// Done, if not nil, is called once at the end of each call, with the number of attempts and what Do
-	// returns. The number is 0 if the call got no slot or ctx had ended.
+	// returns. The number is 0 if the call got no slot or ctx had ended. Done and Notify must not call Do with the same
+	// Options.
 	Done func(ctx context.Context, attempts int, err error)
 }
 
@@ -151,9 +157,8 @@ type Options struct {
 // The context that f receives ends with ctx, after AttemptTimeout, and when the attempt ends; it is ctx itself if
 // AttemptTimeout is negative. Pass it to the statements. An error of f is judged by that context as it was when f returned.
 //
-// f must return the errors of its statements, wrapped or not, and leave Commit and Rollback to Do. It must use tx
-// alone: what it does on db is no part of the transaction, and can wait for it forever. It must be fit to run
-// more than once. To give up, it returns a [backoff.Permanent].
+// f must return the errors of its statements, wrapped or not, and be fit to run more than once. To give up, it returns
+// a [backoff.Permanent].
 //
 // A panic of f goes on when the transaction is rolled back. A panic of the driver in BEGIN, COMMIT or ROLLBACK is
 // returned as an error, and joined to that of f; the attempt is not repeated then, since the pool has lost its

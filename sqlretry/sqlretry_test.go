@@ -21,22 +21,6 @@ import (
 	"example.com/backoff/sqlretry"
 )
 
-// Move 30 from one account to another. If the database wants the transaction repeated, both
-// statements run again.
-func Example() {
-	var db *sql.DB // as sql.Open returns it
-	ctx := context.Background()
-	var left int
-	err := sqlretry.Do(ctx, db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "UPDATE account SET amount = amount + 30 WHERE name = 'Bob'"); err != nil {
-			return err
-		}
-		return tx.QueryRowContext(ctx,
-			"UPDATE account SET amount = amount - 30 WHERE name = 'Alice' RETURNING amount").Scan(&left)
-	})
-	fmt.Println(left, err)
-}
-
 // Place an order once, also where nobody knows whether a COMMIT took effect. The id was made before, by whoever orders,
 // and is the only unique column of its table. So the same order can be placed again, and a duplicate of the id means that
 // it is there.
