@@ -2,19 +2,18 @@
 //
 // It knows the errors of these drivers, without importing any of them:
 //   - PostgreSQL's jackc/pgx and lib/pq, also with CockroachDB, YugabyteDB and Aurora DSQL: serialization
-//     failures (SQLSTATE 40001), deadlocks (40P01), and servers that shut down, start or are full.
+//     failures (SQLSTATE 40001) and deadlocks (40P01).
 //   - go-sql-driver/mysql, also with MariaDB, TiDB, Galera and Vitess: deadlocks (1213), lock wait timeouts (1205),
-//     MariaDB's snapshot conflicts (1020), tables that have changed since the snapshot (1412), TiDB's write conflicts,
-//     Group Replication's rollbacks (3101), and full servers.
+//     MariaDB's snapshot conflicts (1020), tables that have changed since the snapshot (1412), TiDB's write conflicts and
+//     Group Replication's rollbacks (3101).
 //   - SQLite's modernc.org/sqlite, mattn/go-sqlite3 and ncruces/go-sqlite3: SQLITE_BUSY and SQLITE_LOCKED, and their
 //     extended codes.
-//   - microsoft/go-mssqldb: deadlocks (1205), snapshot conflicts (3960), the conflicts of memory-optimized tables,
-//     and what Azure says at a login when a database is busy or moves.
+//   - microsoft/go-mssqldb: deadlocks (1205), snapshot conflicts (3960) and the conflicts of memory-optimized tables.
 //   - Oracle's sijms/go-ora and godror: deadlocks (ORA-00060) and serialization failures (ORA-08177).
 //   - googleapis/go-sql-spanner: Aborted.
 //
-// It also knows lost connections, of every driver by [driver.ErrBadConn] and errors of the network. [Options.Retryable]
-// changes what is repeated.
+// It also knows what they say of lost connections, and of servers that start, shut down, are full or move. Of every driver
+// it knows [driver.ErrBadConn] and errors of the network. [Options.Retryable] changes what is repeated.
 //
 // [Options] have the fields of a [backoff.Retrier], with the same meaning and the same zero values, but for two:
 // MaxAttempts and Policy, since conflicts want many short waits.
@@ -62,9 +61,9 @@
 //   - Read what can be read only once, such as an [io.Reader] or an [encoding/csv.Reader]. The first attempt drains it,
 //     and the next one commits nothing, without an error. Read it before [Do].
 //   - Make the key that tells a transaction from another one. Each attempt would have its own; make it before Do.
-//   - Leave rows open when another statement begins. Drivers have one answer at a time on a connection, and their errors
-//     look like those of a lost one. Do returns immediately, with an error that says so, where it can tell. With
-//     go-sql-driver/mysql it mostly cannot, and repeats the transaction until no retries are left.
+//   - Leave rows open when another statement begins. Drivers report that like a lost connection. Do returns immediately,
+//     with an error that says so, where it can tell. With go-sql-driver/mysql it mostly cannot, and repeats the
+//     transaction until no retries are left.
 //
 // # The COMMIT
 //
