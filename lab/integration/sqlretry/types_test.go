@@ -16,7 +16,7 @@ import (
 	"example.com/backoff/sqlretry"
 )
 
-// Errors of servers and proxies that do not run here, or not so, as values of the drivers' types.
+// Errors that the servers here do not send, or not each time, as values of the drivers' types.
 func TestTypes(t *testing.T) {
 	conflicts := []error{
 		&mysql.MySQLError{Number: 1412},
