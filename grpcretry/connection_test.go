@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 		w.WriteHeader(code)
 	}))
 	os.Setenv("HTTPS_PROXY", proxy.URL)
+	os.Unsetenv("NO_PROXY")
+	os.Unsetenv("no_proxy")
 	code := m.Run()
 	proxy.Close()
 	os.Exit(code)
@@ -117,8 +119,7 @@ func certificate(t *testing.T) ([]tls.Certificate, *x509.CertPool) {
 	return server.TLS.Certificates, server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 }
 
-// A connection that can never be made is tried once, and one that may be made later four times. The texts are gRPC's
-// own.
+// A connection that can never be made is tried once, and one that may be made later four times. The texts are gRPC's own.
 func TestNeverConnects(t *testing.T) {
 	own, trusted := certificate(t)
 	plain := serveGRPC(t, nil)
@@ -149,7 +150,7 @@ func TestNeverConnects(t *testing.T) {
 		}
 		return grpc.WithTransportCredentials(credentials.NewTLS(config))
 	}
-	const never, later = 1, 4
+	const once, retried = 1, 4
 
 	for _, test := range []struct {
 		name    string
@@ -158,55 +159,55 @@ func TestNeverConnects(t *testing.T) {
 		text    string
 		want    int // attempts
 	}{
-		{"unknown authority", secure, []grpc.DialOption{withTLS(&tls.Config{RootCAs: x509.NewCertPool()})}, "unknown authority", never},
-		{"unknown authority, round_robin", secure, []grpc.DialOption{withTLS(&tls.Config{RootCAs: x509.NewCertPool()}), roundRobin}, "unknown authority", never},
-		{"another's certificate", secure, []grpc.DialOption{withTLS(new(tls.Config)), grpc.WithAuthority("other.org")}, "valid for example.com", never},
+		{"unknown authority", secure, []grpc.DialOption{withTLS(&tls.Config{RootCAs: x509.NewCertPool()})}, "unknown authority", once},
+		{"unknown authority, round_robin", secure, []grpc.DialOption{withTLS(&tls.Config{RootCAs: x509.NewCertPool()}), roundRobin}, "unknown authority", once},
+		{"another's certificate", secure, []grpc.DialOption{withTLS(new(tls.Config)), grpc.WithAuthority("other.org")}, "valid for example.com", once},
 		{"expired", secure, []grpc.DialOption{withTLS(&tls.Config{Time: func() time.Time {
 			return time.Now().AddDate(100, 0, 0)
-		}})}, "has expired", never},
+		}})}, "has expired", once},
 		{"not pinned", secure, []grpc.DialOption{withTLS(&tls.Config{VerifyConnection: func(s tls.ConnectionState) error {
 			return fmt.Errorf("pinned: %w", s.PeerCertificates[0].VerifyHostname("other.org"))
-		}})}, "failed: pinned: x509: ", never},
+		}})}, "failed: pinned: x509: ", once},
 		{"not verified yet", secure, []grpc.DialOption{withTLS(&tls.Config{VerifyConnection: func(tls.ConnectionState) error {
 			return errors.New("no revocation list yet")
-		}})}, "no revocation list yet", later},
+		}})}, "no revocation list yet", retried},
 		{"secret without TLS", plain, []grpc.DialOption{
 			grpc.WithTransportCredentials(local.NewCredentials()), grpc.WithPerRPCCredentials(secret{}),
-		}, "cannot send secure credentials", never},
+		}, "cannot send secure credentials", once},
 
-		{"TLS to a plain server", plain, []grpc.DialOption{withTLS(new(tls.Config))}, "first record", never},
-		{"TLS to plain HTTP", listenTCP(t, http1), []grpc.DialOption{withTLS(new(tls.Config))}, "first record", never},
-		{"TLS without a protocol", secureHTTP(), []grpc.DialOption{withTLS(new(tls.Config))}, "missing selected ALPN", never},
-		{"TLS for HTTP/1", secureHTTP("http/1.1"), []grpc.DialOption{withTLS(new(tls.Config))}, "tls: no application protocol", never},
+		{"TLS to a plain server", plain, []grpc.DialOption{withTLS(new(tls.Config))}, "first record", once},
+		{"TLS to plain HTTP", listenTCP(t, http1), []grpc.DialOption{withTLS(new(tls.Config))}, "first record", once},
+		{"TLS without a protocol", secureHTTP(), []grpc.DialOption{withTLS(new(tls.Config))}, "missing selected ALPN", once},
+		{"TLS for HTTP/1", secureHTTP("http/1.1"), []grpc.DialOption{withTLS(new(tls.Config))}, "tls: no application protocol", once},
 		{"old TLS", serveGRPC(t, &tls.Config{
 			Certificates: own, MaxVersion: tls.VersionTLS11,
-		}), []grpc.DialOption{withTLS(new(tls.Config))}, "tls: protocol version not supported", never},
+		}), []grpc.DialOption{withTLS(new(tls.Config))}, "tls: protocol version not supported", once},
 		{"no client certificate", serveGRPC(t, &tls.Config{
 			Certificates: own, ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12,
-		}), []grpc.DialOption{withTLS(new(tls.Config))}, "remote error: tls: ", never},
+		}), []grpc.DialOption{withTLS(new(tls.Config))}, "remote error: tls: ", once},
 		{"no certificate yet", serveGRPC(t, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return nil, errors.New("not yet")
-		}}), []grpc.DialOption{withTLS(new(tls.Config))}, "tls: internal error", later},
-		{"closed in the handshake", closing, []grpc.DialOption{withTLS(new(tls.Config))}, "handshake failed", later},
+		}}), []grpc.DialOption{withTLS(new(tls.Config))}, "tls: internal error", retried},
+		{"closed in the handshake", closing, []grpc.DialOption{withTLS(new(tls.Config))}, "handshake failed", retried},
 
-		{"plain to HTTP/1", listenTCP(t, http1), nil, "HTTP/1.1 header", never},
-		{"plain to TLS", secure, nil, "EOF", later},
-		{"closed", closing, nil, "", later},
-		{"refused", "127.0.0.1:1", nil, "dial tcp 127.0.0.1:1", later},
+		{"plain to HTTP/1", listenTCP(t, http1), nil, "HTTP/1.1 header", once},
+		{"plain to TLS", secure, nil, "", retried},
+		{"closed", closing, nil, "", retried},
+		{"refused", "127.0.0.1:1", nil, "dial tcp 127.0.0.1:1", retried},
 
-		{"unknown host", "dns://" + unknown + "/orders.test", []grpc.DialOption{grpc.WithNoProxy()}, "zero addresses", never},
-		{"unknown host, round_robin", "dns://" + unknown + "/orders.test", []grpc.DialOption{grpc.WithNoProxy(), roundRobin}, "no children", never},
-		{"unknown host, dialed", "passthrough:///orders.test:443", []grpc.DialOption{dialBy(unknown)}, "no such host", never},
-		{"name server down", "dns://" + down + "/orders.test", []grpc.DialOption{grpc.WithNoProxy()}, "lookup orders.test", later},
-		{"name server down, dialed", "passthrough:///orders.test:443", []grpc.DialOption{dialBy(down)}, "lookup orders.test", later},
-		{"no address", "empty:///localhost", []grpc.DialOption{grpc.WithResolvers(empty)}, "zero addresses", never},
-		{"invalid port", "127.0.0.1:99999", nil, "invalid port", never},
-		{"unknown port", "127.0.0.1:orders", []grpc.DialOption{grpc.WithNoProxy()}, "unknown port", never},
-		{"no port", "passthrough:///127.0.0.1", nil, "missing port", never},
+		{"unknown host", "dns://" + unknown + "/orders.test", []grpc.DialOption{grpc.WithNoProxy()}, "zero addresses", once},
+		{"unknown host, round_robin", "dns://" + unknown + "/orders.test", []grpc.DialOption{grpc.WithNoProxy(), roundRobin}, "no children", once},
+		{"unknown host, dialed", "passthrough:///orders.test:443", []grpc.DialOption{dialBy(unknown)}, "no such host", once},
+		{"name server down", "dns://" + down + "/orders.test", []grpc.DialOption{grpc.WithNoProxy()}, "lookup orders.test", retried},
+		{"name server down, dialed", "passthrough:///orders.test:443", []grpc.DialOption{dialBy(down)}, "lookup orders.test", retried},
+		{"no address", "empty:///localhost", []grpc.DialOption{grpc.WithResolvers(empty)}, "zero addresses", once},
+		{"invalid port", "127.0.0.1:99999", nil, "invalid port", once},
+		{"unknown port", "127.0.0.1:orders", []grpc.DialOption{grpc.WithNoProxy()}, "unknown port", once},
+		{"no port", "passthrough:///127.0.0.1", nil, "missing port", once},
 
-		{"proxy: 403", "403.test:443", nil, "403 Forbidden", never},
-		{"proxy: 407", "407.test:443", nil, "407 Proxy", never},
-		{"proxy: 503", "503.test:443", nil, "503 Service", later},
+		{"proxy: 403", "403.test:443", nil, "403 Forbidden", once},
+		{"proxy: 407", "407.test:443", nil, "407 Proxy", once},
+		{"proxy: 503", "503.test:443", nil, "503 Service", retried},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			attempts := 0

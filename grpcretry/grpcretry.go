@@ -25,58 +25,54 @@
 //   - codes.ResourceExhausted and a RetryInfo that asks for a wait. By that the server says "slow down". Without one,
 //     the code may stand for a quota that is used up for the day, or for a message that is too large.
 //
-// Any other call is sent once. (gRPC itself sends a call again that never left the client.) Streams are not retried.
-//
 // Each of these codes may come after the server has done the work, even Unavailable: name only methods for which twice
-// is the same as once.
-//
-// Other codes are returned immediately: the request is wrong, or nobody knows whether another attempt would help
+// is the same as once. After other codes, the request is wrong, or nobody knows whether another attempt would help
 // (Unknown, Internal), or, as with Aborted, more than this call must be repeated.
+//
+// Any other call is sent once. (gRPC itself sends a call again that never left the client.) Streams are not retried.
 //
 // # Other interceptors
 //
-// Chain this interceptor, as above. If a program has [grpc.WithUnaryInterceptor] twice, only the last one counts, and
-// nothing tells so. What stands before this interceptor in the chain sees each call once, what stands after it sees each
-// attempt. So a token that may expire and a log of attempts stand after it. An interceptor that the program sets by
-// WithUnaryInterceptor stands before the whole chain.
+// Chain this interceptor, as above: of two [grpc.WithUnaryInterceptor] the last one counts, and gRPC does not say so. An
+// interceptor that stands before this one in the chain, or is set by WithUnaryInterceptor, sees each call once. One that
+// stands after it sees each attempt, as a token that may expire and a log of attempts must.
 //
 // # gRPC's own retries
 //
 // gRPC retries by itself if a service config has a retryPolicy. Choose that for streams, or if the owner of a service is
-// to set the retries of its clients in all languages. It does not limit an attempt: a call that hangs takes all the time
-// that its deadline leaves, and is not repeated. It ignores a RetryInfo, and has no Slots. Do not use both, since the
-// attempts would multiply.
+// to set the retries of its clients in all languages. A retryPolicy does not limit an attempt: a call that hangs takes
+// all the time that its deadline leaves, and is not repeated. It ignores a RetryInfo, and has no Slots. Do not use both,
+// since the attempts would multiply.
 //
 // # A server that restarts
 //
 // While a connection is down, gRPC redials it after waits of its own, and each attempt fails immediately. By default
-// these waits grow to two minutes, and calls go on failing when the server is back. With a MaxDelay of 1.5 s, as
-// above, they are at most 1.8 s, for gRPC adds up to a fifth. With [grpc.WaitForReady] an attempt waits for the
-// connection instead, and fewer calls fail. With a Budget more calls fail: retries soon empty it.
+// these waits grow to two minutes, and calls go on failing when the server is back. With the MaxDelay above, they are at
+// most 1.8 s. With [grpc.WaitForReady] an attempt waits for the connection instead, whatever is wrong with it, and fewer
+// calls fail.
 //
 // # A connection that has died
 //
-// A retry uses the connection of the attempt before. If the network swallows that connection without closing it, every
-// attempt times out until the connection is given up, which may take many minutes. [grpc.WithKeepaliveParams] ends the
-// connection sooner. This client gives it up after twelve seconds without an answer:
+// A retry uses the connection of the attempt before. If the network swallows that without closing it, every attempt
+// times out until the connection is given up, which may take many minutes. This client gives it up after twelve seconds
+// without an answer:
 //
 //	grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 2 * time.Second})
 //
-// By default, a gRPC server closes the connection, with too_many_pings, if the client pings again and again within five
-// minutes. The client does so while calls or streams are silent for longer than about half a minute. For such calls, set
-// a MinTime of five seconds in the server first, with [grpc.KeepaliveEnforcementPolicy].
+// If calls or streams are silent for longer than about half a minute, its pings come so often that a gRPC server closes
+// the connection, with too_many_pings. For such calls, set a MinTime of five seconds in the server first, with
+// [grpc.KeepaliveEnforcementPolicy].
 //
 // # Install
 //
-// This package is a module of its own, which go.mod must name beside the library's. It requires Go 1.26, as gRPC
-// does. With the repository cloned into a folder backoff beside your module, import the package, and run in your
-// module:
+// This package is a module of its own, which go.mod must name beside the library's. With the repository cloned into a
+// folder backoff beside your module, import the package, and run in your module:
 //
 //	go mod edit -require=example.com/backoff@v1.0.0 -replace=example.com/backoff=../backoff
 //	go mod edit -require=example.com/backoff/grpcretry@v1.0.0 -replace=example.com/backoff/grpcretry=../backoff/grpcretry
 //	go mod tidy
 //
-// The last line raises an older go line in your go.mod to 1.26.0, and adds gRPC.
+// The last line adds gRPC, and raises an older go line in your go.mod to the 1.26.0 that gRPC requires.
 package grpcretry
 
 import (
@@ -117,8 +113,8 @@ type Options struct {
 	// attempts end with codes.DeadlineExceeded, whoever says so. A call that gets no slot in time is not sent; see
 	// [backoff.Retrier.Do]. Nil means no limit.
 	//
-	// Take other Slots for another service. Polls that end by their own deadline count as timed out: make them over
-	// another connection, without Slots.
+	// Take other Slots for another service. Polls that end by their own deadline count as timed out: give them a
+	// connection of their own, without Slots.
 	Slots *backoff.Slots
 
 	// MaxAttempts limits the attempts of a call, even if Policy would go on. Zero means 4, one means no retries, and a
@@ -130,20 +126,20 @@ type Options struct {
 	MaxRetryAfter time.Duration
 
 	// Policy returns a new policy for each call, which says how long to wait. Nil, or a Policy that returns
-	// nil, means the waits of [backoff.NewExponentialBackOff].
+	// nil, means the waits of a Retrier without one.
 	Policy func() backoff.BackOff
 
 	// Retryable reports whether to try again after err, a gRPC status. Nil means the function [Retryable], which
 	// it can call. It is not called for a call that is sent once, nor if the call's context has ended the attempt.
 	Retryable func(err error) bool
 
-	// Budget limits the retries of all calls that share it: also set it in other clients of the same service. A new one
-	// allows five retries. Then it refuses them, until calls succeed again. Nil means no limit.
+	// Budget limits the retries of all calls that share it, also in other clients of the same service. A new one allows
+	// five at first. Nil means no limit.
 	Budget *backoff.Budget
 
-	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, which
-	// counts from 1, its error, and the wait. It must not make calls through the same interceptor: a log handler that
-	// does so while the log server is down calls itself until the stack overflows.
+	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, from 1 on, its error,
+	// and the wait. It must not make calls through the same interceptor: a log handler that does so while the log server
+	// is down calls itself until the stack overflows.
 	Notify func(ctx context.Context, method string, attempt int, err error, wait time.Duration)
 
 	// Done, if not nil, is called at the end of each call, with the number of attempts and the error that
@@ -154,15 +150,14 @@ type Options struct {
 
 // UnaryClientInterceptor returns an interceptor that repeats the calls that o.Idempotent names. The wait before a retry
 // is no shorter than the RetryInfo in the status's details asks for, nor than the trailer grpc-retry-pushback-ms does.
-// As with gRPC's own retry, a pushback that is negative, not a number, or sent twice means that the call must not be
-// repeated.
+// As with gRPC's own retries, a pushback that is negative, not a number, or sent twice forbids another attempt.
 //
-// From the second attempt on, the reply is cleared before it is filled: by [proto.Reset], or else to the zero value of what
-// it points to.
+// From the second attempt on, the reply is cleared before it is filled: by [proto.Reset], or else to the zero value of
+// what it points to.
 //
-// Call options apply to each attempt: what [grpc.Header], [grpc.Trailer] and [grpc.Peer] fill in is the last attempt's, or
-// empty if that reached no server. A function given by [grpc.OnFinish] runs once for each attempt, Options.Done once for each
-// call.
+// Call options apply to each attempt: what [grpc.Header], [grpc.Trailer] and [grpc.Peer] fill in is the last attempt's,
+// or empty if that reached no server. A function given by [grpc.OnFinish] runs once for each attempt, Options.Done once
+// for each call.
 //
 // The error of a call has the code that this table says, and by errors.Is it matches what the table says:
 //
@@ -203,14 +198,13 @@ func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 	}
 }
 
-// Retryable reports whether an idempotent call is sent again after err, by the three codes that the package comment names.
-// It is the default of [Options.Retryable].
+// Retryable reports whether an idempotent call is sent again after err, by the three codes that the package comment
+// names. It is the default of [Options.Retryable].
 //
-// It says no to codes.Unavailable if no connection can ever be made: the server's name or port is unknown; its certificate
-// is not accepted; it refuses the TLS handshake, or answers it without TLS or HTTP/2; it speaks HTTP/1; or a proxy refuses
-// to connect, by a status such as 407. Two faults may look like a lost connection, and are tried again: no TLS before a
-// server with TLS, and, with TLS 1.3, a client certificate that is not accepted. With [grpc.WaitForReady], an attempt waits
-// until its time is over, whatever the fault.
+// It says no to codes.Unavailable if no connection can ever be made: the server's name or port is unknown; its
+// certificate is not accepted; it refuses the TLS handshake, or answers it without TLS or HTTP/2; it speaks HTTP/1; or a
+// proxy refuses to connect, by a status such as 407. Two faults may look like a lost connection, and are tried again: a
+// client without TLS before a server with TLS, and, with TLS 1.3, a client certificate that is not accepted.
 func Retryable(err error) bool {
 	s := status.Convert(err)
 	switch s.Code() {
