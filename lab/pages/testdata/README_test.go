@@ -59,31 +59,31 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// The loop with a ticker handles messages all the time. It pings until it has an answer, and ends with its context. If
-// no answer comes in a quarter of an hour, it says so.
-func TestServe(t *testing.T) {
+// A Retrier without fields makes as many attempts.
+func TestPingAgain(t *testing.T) {
+	attempts := 0
+	answering(t, busy(&attempts), func(t *testing.T, db *sql.DB) {
+		require.ErrorIs(t, pingAgain(t.Context(), db), backoff.ErrRetriesExhausted)
+		require.Equal(t, 4, attempts)
+	})
+}
+
+// The loop with a ticker pings until it has an answer, and ends with its context. If no answer comes in a quarter of an
+// hour, it says so.
+func TestConnect(t *testing.T) {
 	for _, test := range []struct {
 		pings int // until an answer
-		want  string
+		limit time.Duration
+		want  error
 	}{
-		{10, "context deadline exceeded"},
-		{100, "the server does not answer"},
+		{10, time.Hour, nil},
+		{100, time.Hour, errors.New("the server does not answer")},
+		{100, time.Minute, context.DeadlineExceeded},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			ctx, cancel := context.WithTimeout(t.Context(), test.limit)
 			defer cancel()
-			messages := make(chan string)
-			go func() {
-				for {
-					select {
-					case messages <- "message":
-						time.Sleep(time.Minute)
-					case <-ctx.Done():
-						return
-					}
-				}
-			}()
-			pings, handled := 0, 0
+			pings := 0
 			ping := func(context.Context) error {
 				pings++
 				if pings < test.pings {
@@ -91,15 +91,8 @@ func TestServe(t *testing.T) {
 				}
 				return nil
 			}
-			start := time.Now()
-
-			err := serve(ctx, ping, messages, func(string) { handled++ })
-
-			require.EqualError(t, err, test.want)
+			require.Equal(t, test.want, connect(ctx, ping))
 			require.LessOrEqual(t, pings, test.pings)
-			require.InDelta(t, time.Since(start).Minutes(), handled, 1)
-			cancel()
-			time.Sleep(2 * time.Minute) // until the sender has ended
 		})
 	}
 }
@@ -137,13 +130,11 @@ func TestWorstCase(t *testing.T) {
 	}
 	for range 1000 {
 		attempts := 0
-		users.Budget = new(backoff.Budget)
 		answering(t, busy(&attempts), func(t *testing.T, db *sql.DB) {
 			_, err := userName(t.Context(), db, 42)
 			require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
 			require.Equal(t, 4, attempts)
 		})
-		users.Budget = new(backoff.Budget)
 		answering(t, hang, func(t *testing.T, db *sql.DB) {
 			start := time.Now()
 			_, err := userName(t.Context(), db, 42)
