@@ -3,7 +3,6 @@
 package page
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -19,15 +18,12 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
-	"mime/multipart"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,7 +34,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	grpcbackoff "google.golang.org/grpc/backoff"
@@ -52,11 +47,10 @@ import (
 
 // No page uses all of the imports.
 var _ = []any{
-	bufio.NewScanner, bytes.NewReader, cmp.Or[int], context.Background, sha256.New, sql.Open, hex.EncodeToString, json.Marshal,
-	errors.New, expvar.NewInt, fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, multipart.NewWriter, net.Dial, http.Get,
-	httptest.NewServer, url.PathEscape, os.Exit, signal.Notify, filepath.Base, strconv.Itoa, strings.HasPrefix, new(sync.Mutex),
-	new(atomic.Int64), syscall.SIGTERM, testing.Short, synctest.Test, time.Now, require.NoError, new(errgroup.Group),
-	new(singleflight.Group), rate.NewLimiter, grpc.NewClient, grpcbackoff.DefaultConfig, credentials.NewTLS,
+	bytes.NewReader, cmp.Or[int], context.Background, sha256.New, sql.Open, hex.EncodeToString, json.Marshal, errors.New, expvar.NewInt,
+	fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, net.Dial, http.Get, httptest.NewServer, url.PathEscape, os.Exit,
+	signal.Notify, strings.HasPrefix, new(sync.Mutex), new(atomic.Int64), syscall.SIGTERM, testing.Short, synctest.Test, time.Now,
+	require.NoError, new(errgroup.Group), rate.NewLimiter, grpc.NewClient, grpcbackoff.DefaultConfig, credentials.NewTLS,
 	backoff.Retry, grpcretry.Retryable, httpretry.Retryable, sqlretry.Do,
 }
 
@@ -72,22 +66,19 @@ var messages chan *Message
 
 func handle(*Message) {}
 
-var modelURL, paymentsURL, uploadURL, usersURL string
+var paymentsURL, usersURL string
 
 var api backoff.Retrier
-
-var sessions backoff.Retrier
-
-var sessionAddr string
 
 var ErrNotFound = errors.New("not found")
 
 var errBad = errors.New("no retry will help")
 
-var errDisconnected = errors.New("disconnected")
+var errKills = errors.New("the process has died five times in a row")
 
 type Message struct {
 	Name     string
+	Begun    int
 	Failures int
 }
 
@@ -105,26 +96,9 @@ func (f orderStore) Order(ctx context.Context, id int64) (*Order, error) { retur
 
 type Worker struct {
 	delivered  atomic.Int64
+	store      func(ctx context.Context, msg *Message) error
 	deliver    func(ctx context.Context, msg *Message) error
 	deadLetter func(ctx context.Context, msg *Message, err error) error
-}
-
-type Lease interface {
-	Renew(ctx context.Context) error
-}
-
-type Webhook struct {
-	ID       string
-	URL      string
-	Body     []byte
-	Failures int
-}
-
-type Queue interface {
-	Next(ctx context.Context) (*Webhook, error)
-	Done(hook *Webhook) error
-	PutOff(hook *Webhook, wait time.Duration) error
-	GiveUp(hook *Webhook, err error) error
 }
 
 type userClient interface {
@@ -145,15 +119,7 @@ var load func(ctx context.Context) error
 
 var lookForReport func(ctx context.Context) error
 
-var reconcile func(ctx context.Context, key string) error
-
-var logIn func(conn net.Conn) error
-
 var connect func(ctx context.Context) (*Conn, error)
-
-var listen func(ctx context.Context, conn *Conn) error
-
-var newToken func(ctx context.Context) (string, error)
 
 func newPolicy(ctx context.Context) backoff.BackOff {
 	return backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3), ctx)
