@@ -132,11 +132,11 @@ func (c *walkingClock) Now() time.Time {
 	return time.Unix(0, c.now)
 }
 
-// FuzzParseRetryAfter compares with net/http's parser of dates, and holds what it says of numbers.
+// FuzzParseRetryAfter compares with net/http's parser of dates, and with math/big's of numbers.
 func FuzzParseRetryAfter(f *testing.F) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 	for _, value := range []string{
-		"", "0", "120", " 7\t", "-1", "1.5", "99999999999999999999", "Sun, 06 Nov 1994 08:49:37 GMT",
+		"", "0", "120", " 7\t", "-1", "1.5", ".5", "5.", "0.0000000001", "9223372036.9", "99999999999999999999", "Sun, 06 Nov 1994 08:49:37 GMT",
 		"Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 01 Mar 2026 12:00:05 GMT",
 		"Sunday, 01-Mar-26 12:00:05 GMT", "Sun Mar  1 12:00:05 2026", "Fri, 31 Dec 9999 23:59:59 GMT",
 	} {
@@ -147,13 +147,12 @@ func FuzzParseRetryAfter(f *testing.F) {
 		got, ok := backoff.ParseRetryAfter(value, now)
 		require.GreaterOrEqual(t, got, time.Duration(0))
 		value = strings.Trim(value, " \t")
-		if number, isNumber := new(big.Int).SetString(value, 10); isNumber && !strings.ContainsAny(value, "+-_") {
-			require.True(t, ok)
-			most := big.NewInt(math.MaxInt64 / int64(time.Second))
-			if number.Cmp(most) > 0 {
-				number = most
+		if strings.Trim(value, ".0123456789") == "" {
+			seconds, isNumber := new(big.Rat).SetString(value)
+			require.Equal(t, isNumber, ok, "%q", value)
+			if ok {
+				require.Equal(t, roundedUp(seconds), got, "%q", value)
 			}
-			require.Equal(t, time.Duration(number.Int64())*time.Second, got)
 			return
 		}
 		want, err := http.ParseTime(value)
@@ -173,6 +172,19 @@ func FuzzParseRetryAfter(f *testing.F) {
 			require.Equal(t, max(0, want.Sub(now)), got)
 		}
 	})
+}
+
+// roundedUp returns so many seconds, up to the longest Duration.
+func roundedUp(seconds *big.Rat) time.Duration {
+	nanoseconds := new(big.Rat).Mul(seconds, big.NewRat(int64(time.Second), 1))
+	whole, rest := new(big.Int).DivMod(nanoseconds.Num(), nanoseconds.Denom(), new(big.Int))
+	if rest.Sign() > 0 {
+		whole.Add(whole, big.NewInt(1))
+	}
+	if !whole.IsInt64() {
+		return math.MaxInt64
+	}
+	return time.Duration(whole.Int64())
 }
 
 // FuzzErrorTree runs a loop over an arbitrary tree of errors. If the tree has a mark, the result has

@@ -9,14 +9,16 @@ import (
 
 // ParseRetryAfter returns the wait that the value of a Retry-After header asks for, counted from now, and reports
 // whether the value is well-formed. The value is a number of seconds, or a date in any of the three forms of HTTP (RFC
-// 9110, sections 10.2.3 and 5.6.7). A date in the past gives zero. More seconds than a Duration can hold give as many
-// as it can. A negative or fractional number is not well-formed. Pass the result to [RetryAfter].
+// 9110, sections 10.2.3 and 5.6.7). A number consists of digits, and may have one point, as in "1.5", which some servers
+// send. The wait is rounded up to the next nanosecond, and to the longest Duration if it is longer. A date in the past
+// gives zero. Pass the result to [RetryAfter].
 func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 	value = strings.Trim(value, " \t")
-	if value != "" && strings.Trim(value, "0123456789") == "" {
-		seconds, _ := strconv.ParseUint(value, 10, 64) // the largest if it is larger
-		return time.Duration(min(seconds, math.MaxInt64/uint64(time.Second))) * time.Second, true
+	seconds, ok := parseSeconds(value)
+	if ok {
+		return seconds, true
 	}
+
 	const rfc850 = "Monday, 02-Jan-06 15:04:05 GMT"
 	for _, layout := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", rfc850, time.ANSIC} {
 		date, err := time.Parse(layout, value)
@@ -29,6 +31,25 @@ func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 		return max(0, date.Sub(now)), true
 	}
 	return 0, false
+}
+
+// parseSeconds returns the duration of which value is the number of seconds, and reports whether it is one.
+func parseSeconds(value string) (time.Duration, bool) {
+	whole, fraction, _ := strings.Cut(value, ".")
+	digits := whole + fraction
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
+
+	seconds, _ := strconv.ParseUint("0"+whole, 10, 64) // the largest if it is larger
+	fraction += "000000000"
+	nanoseconds, _ := strconv.ParseUint(fraction[:9], 10, 64)
+	if strings.Trim(fraction[9:], "0") != "" {
+		nanoseconds++ // no wait is shorter than asked for
+	}
+	const most = uint64(math.MaxInt64)
+	seconds = min(seconds, most/uint64(time.Second)+1) // so that the sum does not overflow
+	return time.Duration(min(seconds*uint64(time.Second)+nanoseconds, most)), true
 }
 
 // latestYear returns date, whose year has two digits, in the latest such year that is not after latest.

@@ -13,17 +13,31 @@ import (
 
 func TestParseRetryAfter(t *testing.T) {
 	now := time.Date(1994, time.November, 6, 8, 49, 7, 0, time.UTC)
-	const most = math.MaxInt64 / time.Second * time.Second
 	for value, want := range map[string]time.Duration{
 		"0":                                      0,
 		"120":                                    2 * time.Minute,
 		" \t120\t ":                              2 * time.Minute,
 		"0007":                                   7 * time.Second,
+		"2.0":                                    2 * time.Second,
+		"0.5":                                    500 * time.Millisecond,
+		" 1.5 ":                                  1500 * time.Millisecond,
+		"1.1":                                    1100 * time.Millisecond,
+		".5":                                     500 * time.Millisecond,
+		"5.":                                     5 * time.Second,
+		"0.0":                                    0,
+		"0.000000001":                            1,
+		"0.0000000001":                           1,
+		"0.00000000100000000000000000000":        1,
+		"0.00000000100000000000000000001":        2,
+		"0.9999999999":                           time.Second,
 		"9223372036":                             9223372036 * time.Second,
-		"9223372037":                             most,
-		"9223372036854775807":                    most,
-		"9223372036854775808":                    most,
-		"99999999999999999999999999999999999999": most,
+		"9223372036.854775806":                   math.MaxInt64 - 1,
+		"9223372036.854775807":                   math.MaxInt64,
+		"9223372036.9":                           math.MaxInt64,
+		"9223372037":                             math.MaxInt64,
+		"9223372036854775808":                    math.MaxInt64,
+		"99999999999999999999999999999999999999": math.MaxInt64,
+		"99999999999999999999.9999999999":        math.MaxInt64,
 		"Sun, 06 Nov 1994 08:49:37 GMT":          30 * time.Second,
 		"Sunday, 06-Nov-94 08:49:37 GMT":         30 * time.Second,
 		"Sun Nov  6 08:49:37 1994":               30 * time.Second,
@@ -39,7 +53,8 @@ func TestParseRetryAfter(t *testing.T) {
 		require.Equal(t, want, got, "%q", value)
 	}
 	for _, value := range []string{
-		"", " ", "\t", "-1", "+1", "1.5", "1e3", "0x10", "1 2", "12s", "soon", "1_000", "١٢",
+		"", " ", "\t", "-1", "+1", "1e3", "0x10", "1 2", "12s", "soon", "1_000", "١٢",
+		".", "..", "1.2.3", "1..2", "-0.5", "+.5", "1. 5", "1 .5", "1,5", "1.5s", "1.e3", "1.-5", "0x1p5", "NaN", "Inf", "infinity",
 		"Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 PST", "Sunday, 06-Nov-94 08:49:37 PST",
 		"1994-11-06T08:49:37Z", "Sun, 31 Feb 1994 08:49:37 GMT", "120\n", "20000000000000000000A",
 	} {

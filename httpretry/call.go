@@ -45,7 +45,7 @@ func (c *call) run() error {
 
 	retrier := backoff.Retrier{
 		AttemptTimeout: cmp.Or(c.timeout, -1),
-		Slots:          t.slots(c.request.URL),
+		Slots:          t.Slots,
 		MaxAttempts:    t.MaxAttempts,
 		MaxRetryAfter:  t.MaxRetryAfter,
 		Policy:         t.Policy,

@@ -29,8 +29,8 @@ func Example() {
 
 	client := &http.Client{
 		Transport: &httpretry.Transport{
-			AttemptTimeout: 2 * time.Second,
-			Budget:         new(backoff.Budget),
+			AttemptTimeout: 2 * time.Second,                                                                // the longest silence of an attempt
+			Slots:          new(backoff.Slots),                                                             // fewer requests at once while many time out
 			Policy:         func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) }, // for a quick example
 		},
 	}

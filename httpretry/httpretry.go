@@ -1,18 +1,15 @@
-// Package httpretry is an HTTP transport that retries. A client needs one field for it:
+// Package httpretry is an HTTP transport that retries. Take one for each service:
 //
 //	client := &http.Client{
-//		Transport: &httpretry.Transport{},
+//		Timeout: 15 * time.Second, // for all attempts, the waits and the body together
+//		Transport: &httpretry.Transport{
+//			AttemptTimeout: 3 * time.Second,    // the longest silence of an attempt
+//			Slots:          new(backoff.Slots), // fewer requests at once while many time out
+//		},
 //	}
 //
-// This client sends a request up to four times, with random waits of 0.25 to 1.7 s, and ends an attempt after 30 s of
-// silence.
-//
-// It also limits by itself: while many attempts at a host run out of time, only some requests to that host are in
-// progress at once. The others wait for their turn, and may fail with [backoff.ErrNoSlot] if it does not come in time.
-// Set Slots to backoff.NewSlots(math.MaxInt) to turn that off.
-//
-// The fields have the zero values of a [backoff.Retrier]'s, but for two: nil Slots mean Slots for each host, and a zero
-// AttemptTimeout does not limit what is sent once.
+// The fields have the zero values of a [backoff.Retrier]'s, but for one: a zero AttemptTimeout is 30 s for what may be
+// repeated, and no limit for what is sent once.
 //
 // # What is sent again
 //
@@ -24,8 +21,7 @@
 // 408, 429, 500, 502, 503, 504, and 512 to 599.
 //
 // Another request, such as a POST without a key, is sent again only if the server has done nothing with it: after status
-// 429, or if no connection was made, directly or through a proxy. After another failure, ask the server what it has done
-// before you send the request again.
+// 429, or if no connection was made. After another failure, ask the server what it has done before you send it again.
 //
 // Returned immediately are a certificate that is not accepted, a TLS handshake that is refused or answered in plain
 // HTTP, an unknown host, an invalid port, a proxy's refusal to connect with another status than these, such as 403 or 407,
@@ -36,13 +32,12 @@
 //
 // # What a second attempt can meet of the first
 //
-// If the answer to an attempt is lost, the next one finds what that attempt has done. A conditional PUT is answered 412
-// then, a DELETE 404 or 410, and a request that makes something new 409. Such a response is returned. After more than one
-// attempt, which [Attempts] tells, it may be your own success.
+// If the answer to an attempt is lost, the next one finds what that attempt has done: a conditional PUT is answered 412, a
+// DELETE 404 or 410, a request that makes something new 409. Such a response is returned. After more than one attempt,
+// which [Attempts] tells, it may be your own success.
 //
 // A 409 may also say that the server still works on an earlier attempt. From the second attempt on, it is taken for that
-// if the request has a key, or is idempotent only because [Transport.Idempotent] says so. Then the request is sent again
-// until it has another answer, or no attempts are left.
+// if the request has a key, or is idempotent only because [Transport.Idempotent] says so. Then the request is sent again.
 //
 // # What comes back
 //
@@ -51,8 +46,7 @@
 //
 //   - [backoff.ErrRetriesExhausted] if no retries were left;
 //   - [backoff.ErrBudgetExhausted] if the budget could not pay for a retry;
-//   - [context.DeadlineExceeded] if another attempt would have come after the deadline: the context's, or the Timeout of
-//     the [http.Client], for all attempts, their waits, and the body together.
+//   - [context.DeadlineExceeded] if another attempt would have come after the deadline.
 //
 // An error after which the request must not be sent again comes back as it is. After [backoff.ErrNoSlot], nothing was
 // sent. A response is dropped before the wait for another attempt. Where that is not made, the error is the context's,
@@ -62,7 +56,6 @@ package httpretry
 import (
 	"cmp"
 	"net/http"
-	"net/url"
 	"time"
 
 	"example.com/backoff"
@@ -71,16 +64,16 @@ import (
 // defaultAttemptTimeout is the limit of attempts that have one, if AttemptTimeout is zero.
 const defaultAttemptTimeout = 30 * time.Second
 
-// Transport is an [http.RoundTripper] that retries. Use one for all requests: made anew for each, it limits nothing. The
-// zero value is ready to use. A Transport is safe for concurrent use if its functions are. It must not be changed or
-// copied after first use.
+// Transport is an [http.RoundTripper] that retries. The zero value is ready to use. A Transport is safe for concurrent use
+// if its functions are. It must not be changed or copied after first use.
 type Transport struct {
-	// AttemptTimeout is the longest time that an attempt may pass without progress until the response's headers have come.
-	// It does not cover the response's body. Progress is a connection, a part of the request's body that is read, the end
-	// of writing, and an answer of status 1xx. Over HTTP/1, a Read of the request's body that blocks has no limit.
+	// AttemptTimeout is the longest silence of an attempt, until the response's headers have come: it begins again with a
+	// connection, each part of the request's body that is read, the end of writing, and an answer of status 1xx. The
+	// response's body has BodyTimeout, and the Timeout of the [http.Client]. Over HTTP/1, a Read of the request's body that
+	// blocks has no limit.
 	//
-	// Zero means 30 s, but, if Slots is nil, no limit for what is not idempotent or cannot be sent again. A negative value
-	// means no limit. Make it three times what an answer usually takes.
+	// Zero means 30 s, but no limit for what is not idempotent or cannot be sent again. A negative value means no limit.
+	// Make it at least four times what an answer usually takes.
 	//
 	// The error, "no response within 2s, attempt 3", matches [os.ErrDeadlineExceeded] and [context.DeadlineExceeded]. If
 	// Base says that it has not sent the request, that is in the error.
@@ -91,14 +84,12 @@ type Transport struct {
 	// request is not sent again.
 	BodyTimeout time.Duration
 
-	// Slots limits how many requests run at once, retried or not, each counted until its headers have come. Slots that
-	// size themselves take status 504 for a timeout.
+	// Slots limits how many requests are in progress at once, each until its headers have come. Nil means no limit.
+	// new(backoff.Slots) limits only while many attempts time out or are answered 504, and only requests that have an
+	// AttemptTimeout or a deadline.
 	//
-	// Nil means zero [backoff.Slots] for each scheme and host, as the URL spells them, of the last 5,000. A request that
-	// has neither an AttemptTimeout nor a deadline holds none. backoff.NewSlots(math.MaxInt) turns them off.
-	//
-	// Slots that are set hold for all hosts together: one that hangs takes the slots of the others. So do not copy a
-	// Retrier's into a Transport that talks to many.
+	// Who sets Slots takes one Transport for each service: a host that hangs takes the slots of the others. So do not copy
+	// a Retrier's into a Transport that talks to many.
 	Slots *backoff.Slots
 
 	// MaxAttempts limits the attempts of a request, even if Policy would go on. Zero means 4, one means no retries, and a
@@ -113,9 +104,9 @@ type Transport struct {
 	// the waits of a [backoff.Retrier].
 	Policy func() backoff.BackOff
 
-	// Idempotent reports whether a request is idempotent. It is asked only if the request can be sent again. Nil means the
-	// rule of the package comment: an empty key is none, and is sent only with a request that is idempotent otherwise; a
-	// key without values, which net/http does not send, is one.
+	// Idempotent reports whether a request that can be sent again is idempotent. Nil means the rule of the package
+	// comment: an empty key is none, and is sent only with a request that is idempotent otherwise; a key without values,
+	// which net/http does not send, is one.
 	//
 	// If it says no, net/http may still send a GET, or a request with a key, again by itself: when a connection that it had
 	// kept ends without an answer.
@@ -129,16 +120,16 @@ type Transport struct {
 	// Budget and Done. It may read the body if it puts the same in its place.
 	Retryable func(req *http.Request, resp *http.Response, err error) bool
 
-	// Budget limits the retries of all requests that share it, whatever their host. A new one allows five at first. Nil
-	// means no limit.
+	// Budget limits the retries of all requests that share it. A new one allows five at first. Nil means no limit.
 	Budget *backoff.Budget
 
-	// Notify, if not nil, is called before each wait. The first attempt is number 1.
+	// Notify, if not nil, is called before each wait. The first attempt is number 1. Notify must not send requests through
+	// the same Transport: a log that is sent there would log its own failure, and so on without end.
 	Notify func(req *http.Request, attempt int, err error, wait time.Duration)
 
 	// Done, if not nil, is called once before RoundTrip returns, unless a function panics. attempts is 0 if Base was not
 	// called. err is nil after a success or an answer such as a 404; otherwise it says why there was no other attempt, even
-	// if there is a response.
+	// if there is a response. Like Notify, Done must not send requests through the same Transport.
 	Done func(req *http.Request, attempts int, err error)
 
 	// Base sends each attempt. Nil means [http.DefaultTransport]; a Transport that takes that place needs the old value
@@ -163,7 +154,6 @@ type Transport struct {
 	// "proxyconnect", only if nothing was sent.
 	Base http.RoundTripper
 
-	hosts   hosts
 	tunnels tunnels
 }
 
@@ -207,7 +197,7 @@ func (t *Transport) base(req *http.Request) (http.RoundTripper, *http.Request) {
 
 // attemptTimeout returns the limit of an attempt, or 0 if there is none.
 func (t *Transport) attemptTimeout(idempotent bool) time.Duration {
-	if t.AttemptTimeout == 0 && (idempotent || t.Slots != nil) {
+	if t.AttemptTimeout == 0 && idempotent {
 		return defaultAttemptTimeout
 	}
 	return max(0, t.AttemptTimeout)
@@ -225,12 +215,4 @@ func (t *Transport) retryable(req *http.Request, resp *http.Response, err error)
 		return t.Retryable(req, resp, err)
 	}
 	return Retryable(resp, err)
-}
-
-// slots returns those of a request to service, or nil if it has none.
-func (t *Transport) slots(service *url.URL) *backoff.Slots {
-	if t.Slots != nil || service == nil {
-		return t.Slots
-	}
-	return t.hosts.slots(service)
 }

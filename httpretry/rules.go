@@ -210,27 +210,22 @@ func invalidRequest(err error) bool {
 
 // retryAfter returns the wait that a response's header asks for, or 0.
 func retryAfter(header http.Header) time.Duration {
-	if wait := number(header.Get("Retry-After-Ms"), time.Millisecond); wait > 0 {
+	if wait := milliseconds(header.Get("Retry-After-Ms")); wait > 0 {
 		return wait
 	}
-
-	value := header.Get("Retry-After")
 	date, _ := http.ParseTime(header.Get("Date")) // a date in Retry-After is by the server's clock, too
-	wait, ok := backoff.ParseRetryAfter(value, cmp.Or(date, time.Now()))
-	if !ok {
-		wait = number(value, time.Second) // with a fraction
-	}
+	wait, _ := backoff.ParseRetryAfter(header.Get("Retry-After"), cmp.Or(date, time.Now()))
 	return wait
 }
 
-// number returns the duration of which value is the number of units, or 0 if it is none above zero.
-func number(value string, unit time.Duration) time.Duration {
+// milliseconds returns the duration of which value is the number of milliseconds, or 0 if it is none above zero.
+func milliseconds(value string) time.Duration {
 	if strings.Trim(value, "0123456789.eE+-") != "" {
 		return 0 // ParseFloat knows more than decimal numbers, such as "infinity"
 	}
 	n, _ := strconv.ParseFloat(value, 64) // +Inf if out of range
 	if n > 0 {
-		return time.Duration(min(n*float64(unit), 1<<62))
+		return time.Duration(min(n*float64(time.Millisecond), 1<<62))
 	}
 	return 0
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,6 +139,24 @@ func TestSlotQueue(t *testing.T) {
 	}
 }
 
+// occupy holds one of slots, by a request that hangs in its Base, until release is called.
+func occupy(t *testing.T, slots *backoff.Slots) (release func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	occupant := &httpretry.Transport{Base: new(hanging), AttemptTimeout: -1, Slots: slots}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = occupant.RoundTrip(newRequest(t, "GET", "http://localhost", "").WithContext(ctx))
+	}()
+	synctest.Wait()
+	require.Equal(t, 1, slots.InUse())
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
 // A request that gets no slot is not sent, its body is closed, and Done receives 0 attempts. Nor is one whose context has
 // ended, which takes no slot.
 func TestNoSlot(t *testing.T) {
@@ -163,8 +182,7 @@ func TestNoSlot(t *testing.T) {
 					var done []any
 					transport.Done = func(_ *http.Request, attempts int, err error) { done = append(done, attempts, err) }
 					if test.full {
-						require.NoError(t, transport.Slots.Acquire(t.Context(), 0))
-						defer transport.Slots.Release()
+						defer occupy(t, transport.Slots)()
 					}
 
 					ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
@@ -265,5 +283,157 @@ func TestPanic(t *testing.T) {
 			require.Equal(t, sent.Load(), closed.Load(), name)
 			require.Equal(t, name == "Policy" || name == "Idempotent", unsent.Load(), name)
 		})
+	}
+}
+
+// A hanging is a base that answers no request.
+type hanging struct{ inProgress atomic.Int32 }
+
+func (h *hanging) RoundTrip(req *http.Request) (*http.Response, error) {
+	h.inProgress.Add(1)
+	defer h.inProgress.Add(-1)
+	<-req.Context().Done()
+	return nil, req.Context().Err()
+}
+
+const crowd = 50 // requests at once
+
+// trouble sends requests for some seconds, all of which hang.
+func trouble(t *testing.T, transport *httpretry.Transport) {
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			_, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+			require.Error(t, err)
+		})
+		time.Sleep(100 * time.Millisecond)
+	}
+	group.Wait()
+}
+
+// atOnce sends a crowd of requests over a base that hangs, and returns how many of them are in progress at once. It takes
+// no time.
+func atOnce(t *testing.T, transport *httpretry.Transport, method string, deadline time.Duration) int {
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	for range crowd {
+		group.Go(func() {
+			ctx := ctx
+			if deadline > 0 {
+				var stop context.CancelFunc
+				ctx, stop = context.WithTimeout(ctx, deadline)
+				defer stop()
+			}
+			_, err := transport.RoundTrip(newRequest(t, method, "http://localhost", "").WithContext(ctx))
+			require.ErrorIs(t, err, context.Canceled)
+		})
+	}
+	synctest.Wait()
+	most := transport.Base.(*hanging).inProgress.Load()
+	cancel()
+	group.Wait()
+	return int(most)
+}
+
+// While requests hang, Slots that size themselves hold back all whose time is known. A request of which nobody knows how
+// long it may take, such as a question to a language model, holds no slot. Nil Slots hold back nothing.
+func TestEndless(t *testing.T) {
+	for _, test := range []struct {
+		slots    *backoff.Slots
+		method   string
+		deadline time.Duration
+		timeout  time.Duration
+		all      bool // the requests are in progress
+	}{
+		{new(backoff.Slots), "GET", 0, 0, false},
+		{new(backoff.Slots), "GET", 0, -1, true},
+		{new(backoff.Slots), "POST", 0, 0, true},
+		{new(backoff.Slots), "POST", time.Hour, 0, false},
+		{new(backoff.Slots), "POST", 0, time.Second, false},
+		{nil, "GET", 0, 0, true},
+		{nil, "GET", time.Hour, time.Second, true},
+		{nil, "POST", 0, time.Second, true},
+	} {
+		t.Run(fmt.Sprint(test.slots != nil, test.method, test.deadline, test.timeout), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				transport := &httpretry.Transport{
+					Base:           new(hanging),
+					AttemptTimeout: time.Second,
+					MaxAttempts:    1,
+					Slots:          test.slots,
+				}
+				trouble(t, transport)
+				transport.AttemptTimeout = test.timeout
+				require.Equal(t, test.all, atOnce(t, transport, test.method, test.deadline) == crowd)
+			})
+		})
+	}
+}
+
+// Twenty requests at once to a service that is down make four attempts each, whatever others did before.
+func TestDown(t *testing.T) {
+	for name, before := range map[string]func(req *http.Request) (*http.Response, error){
+		"down":    func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 503}, nil },
+		"refused": func(*http.Request) (*http.Response, error) { return nil, errDial },
+		"hung":    new(hanging).RoundTrip,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var attempts atomic.Int32
+				base := before
+				transport := &httpretry.Transport{Slots: new(backoff.Slots), Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+					attempts.Add(1)
+					return base(req)
+				})}
+				all := func(n int) {
+					var group sync.WaitGroup
+					for range n {
+						group.Go(func() {
+							resp, err := transport.RoundTrip(newRequest(t, "GET", "http://localhost", ""))
+							require.True(t, errors.Is(err, backoff.ErrRetriesExhausted) || err == nil && resp.StatusCode == 503)
+						})
+					}
+					group.Wait()
+				}
+				all(100)
+				base = func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 503}, nil }
+				attempts.Store(0)
+				all(20)
+				require.EqualValues(t, 20*4, attempts.Load())
+			})
+		})
+	}
+}
+
+// Thirty POSTs at once to a server that takes ten in a second are all done, each once.
+func TestRateLimit(t *testing.T) {
+	for _, major := range []int{1, 2} {
+		var mu sync.Mutex
+		taken := map[int64]int{} // by second
+		done := 0
+		bubble(t, major, &httpretry.Transport{Slots: new(backoff.Slots)}, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			second := time.Now().Unix()
+			if taken[second] == 10 {
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			taken[second]++
+			done++
+		}, func(t *testing.T, client *http.Client) {
+			var group sync.WaitGroup
+			for range 30 {
+				group.Go(func() {
+					resp, err := client.Post("http://localhost", "text/plain", strings.NewReader("body"))
+					require.NoError(t, err)
+					require.NoError(t, resp.Body.Close())
+					require.Equal(t, 200, resp.StatusCode)
+				})
+			}
+			group.Wait()
+		})
+		require.Equal(t, 30, done)
 	}
 }

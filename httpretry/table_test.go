@@ -118,8 +118,7 @@ func (c *cell) send(t *testing.T) string {
 		case "ended":
 			cancel()
 		case "full":
-			require.NoError(t, c.slots.Acquire(ctx, 0))
-			defer c.slots.Release()
+			defer occupy(t, c.slots)()
 		}
 
 		req := c.request(t).WithContext(ctx)
@@ -142,10 +141,11 @@ func (c *cell) send(t *testing.T) string {
 
 func (c *cell) transport() *httpretry.Transport {
 	transport := &httpretry.Transport{
-		Policy: noWaits,
-		Budget: c.budget,
-		Slots:  c.slots,
-		Done:   func(_ *http.Request, attempts int, _ error) { c.done = append(c.done, attempts) },
+		AttemptTimeout: 30 * time.Second,
+		Policy:         noWaits,
+		Budget:         c.budget,
+		Slots:          c.slots,
+		Done:           func(_ *http.Request, attempts int, _ error) { c.done = append(c.done, attempts) },
 	}
 	switch {
 	case c.has("yes"):
