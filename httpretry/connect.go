@@ -2,6 +2,7 @@ package httpretry
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"net/url"
 	"sync"
@@ -48,11 +49,26 @@ func (t *tunnels) through(base *http.Transport) *http.Transport {
 	defer t.mu.Unlock()
 	if t.base != base { // the first request, or http.DefaultTransport has been replaced
 		t.base = base
-		t.copy = base.Clone()
-		t.copy.Proxy = proxyOf
-		t.copy.OnProxyConnectResponse = connectStatus(base)
+		t.copy = copyOf(base)
 	}
 	return t.copy
+}
+
+// copyOf returns a copy of base that takes the proxy of withProxy, and reports with which status that one refuses.
+//
+// Clone has base decide whether it speaks HTTP/2, which it writes into its own fields. From these, the copy would decide
+// otherwise: a TLS config that net/http has made looks like a user's, with which HTTP/2 is off (golang/go#67284).
+func copyOf(base *http.Transport) *http.Transport {
+	c := base.Clone()
+	switch {
+	case base.TLSNextProto["h2"] == nil:
+		c.TLSNextProto = make(map[string]func(string, *tls.Conn) http.RoundTripper) // off, as an empty map says
+	case c.TLSNextProto == nil:
+		c.ForceAttemptHTTP2 = true
+	}
+	c.Proxy = proxyOf
+	c.OnProxyConnectResponse = connectStatus(base)
+	return c
 }
 
 func (t *tunnels) closeIdle() {

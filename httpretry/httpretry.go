@@ -135,8 +135,9 @@ type Transport struct {
 	// Base sends each attempt. Nil means [http.DefaultTransport]; a Transport that takes that place needs the old value
 	// as its Base.
 	//
-	// If it is an [http.Transport], a copy of it sends the https requests that go through a proxy. If it is not, but
-	// uses one, a proxy's status 403 or 407 is known by its usual text alone.
+	// If it is an [http.Transport], a copy of it sends the https requests that go through a proxy, and what it has
+	// registered for https by RegisterProtocol does not see them. If it is not, a proxy's status 403 or 407 is known by its
+	// usual text alone.
 	//
 	// Over HTTP/2, a retry uses the connection of the attempt before. If the network swallows that connection without
 	// closing it, every attempt may time out for many minutes. From Go 1.24 on, an [http.Transport] closes it soon if its

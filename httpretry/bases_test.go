@@ -1,0 +1,246 @@
+package httpretry_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/backoff/httpretry"
+)
+
+// trusted is a certificate for 127.0.0.1 that the system trusts, and trustedRoots trust nothing else.
+var (
+	trusted      tls.Certificate
+	trustedRoots = x509.NewCertPool()
+)
+
+// TestMain makes a certificate that the system trusts: a Base without a TLS config of its own has no other roots. These are
+// read once, at their first use.
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "httpretry")
+	if err == nil {
+		err = trust(filepath.Join(folder, "roots.pem"))
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	code := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+// trust makes the trusted certificate, and the file the system's roots.
+func trust(file string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		NotAfter:              time.Now().Add(time.Hour),
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return err
+	}
+	trusted = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	trustedRoots.AppendCertsFromPEM(block)
+	os.Setenv("SSL_CERT_FILE", file)
+	return os.WriteFile(file, block, 0o600)
+}
+
+// A base is a way to set up an http.Transport.
+type base struct {
+	name  string
+	setUp func(*http.Transport)
+}
+
+var bases = []base{
+	{"nothing set", func(*http.Transport) {}},
+	{"ForceAttemptHTTP2", func(b *http.Transport) { b.ForceAttemptHTTP2 = true }},
+	{"TLS config", func(b *http.Transport) { b.TLSClientConfig = &tls.Config{RootCAs: trustedRoots} }},
+	{"TLS config, ForceAttemptHTTP2", func(b *http.Transport) {
+		b.TLSClientConfig = &tls.Config{RootCAs: trustedRoots}
+		b.ForceAttemptHTTP2 = true
+	}},
+	{"DialContext", func(b *http.Transport) { b.DialContext = new(net.Dialer).DialContext }},
+	{"DialContext, ForceAttemptHTTP2", func(b *http.Transport) {
+		b.DialContext = new(net.Dialer).DialContext
+		b.ForceAttemptHTTP2 = true
+	}},
+	{"DialTLSContext", func(b *http.Transport) { b.DialTLSContext = new(tls.Dialer).DialContext }},
+	{"DialTLSContext, ForceAttemptHTTP2", func(b *http.Transport) {
+		b.DialTLSContext = (&tls.Dialer{Config: &tls.Config{NextProtos: []string{"h2", "http/1.1"}}}).DialContext
+		b.ForceAttemptHTTP2 = true
+	}},
+	{"TLSNextProto emptied", func(b *http.Transport) {
+		b.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+	}},
+	{"as http.DefaultTransport", func(b *http.Transport) { // whose clone has these fields
+		b.ForceAttemptHTTP2 = true
+		b.DialContext = (&net.Dialer{Timeout: 30 * time.Second}).DialContext
+		b.MaxIdleConns = 100
+		b.IdleConnTimeout = 90 * time.Second
+		b.TLSHandshakeTimeout = 10 * time.Second
+		b.ExpectContinueTimeout = time.Second
+	}},
+	{"limits", func(b *http.Transport) {
+		b.MaxIdleConnsPerHost = 100
+		b.MaxConnsPerHost = 1
+	}},
+	{"OnProxyConnectResponse", func(b *http.Transport) {
+		b.OnProxyConnectResponse = func(context.Context, *url.URL, *http.Request, *http.Response) error { return nil }
+	}},
+	{"protocol for another scheme", func(b *http.Transport) { b.RegisterProtocol("file", http.NewFileTransport(http.Dir("."))) }},
+	{"protocol for https that leaves requests to the Transport", func(b *http.Transport) {
+		b.RegisterProtocol("https", baseFunc(func(*http.Request) (*http.Response, error) { return nil, http.ErrSkipAltProtocol }))
+	}},
+}
+
+// new returns a Transport that takes this proxy, or none.
+func (b base) new(proxy *url.URL) *http.Transport {
+	t := new(http.Transport)
+	if proxy != nil {
+		t.Proxy = http.ProxyURL(proxy)
+	}
+	b.setUp(t)
+	return t
+}
+
+// A tunneller is a proxy that counts what it is asked for.
+type tunneller struct {
+	password string // that it asks for, if not empty
+	status   int    // of its refusals; zero if there are none
+	connects atomic.Int32
+}
+
+func (p *tunneller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.connects.Add(1)
+	credentials := "Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+p.password))
+	switch {
+	case p.password != "" && r.Header.Get("Proxy-Authorization") != credentials:
+		w.Header().Set("Proxy-Authenticate", "Basic")
+		w.WriteHeader(http.StatusProxyAuthRequired)
+		return
+	case p.status != 0:
+		w.WriteHeader(p.status)
+		return
+	}
+
+	server, err := net.Dial("tcp", r.Host)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	client, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		server.Close()
+		return
+	}
+	io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
+	go func() {
+		defer client.Close()
+		io.Copy(client, server)
+	}()
+	go func() {
+		defer server.Close()
+		io.Copy(server, client)
+	}()
+}
+
+// exchange sends two requests, and returns what comes back.
+func exchange(t *testing.T, transport http.RoundTripper, at string) (answers string, failed bool) {
+	client := &http.Client{Transport: transport}
+	defer client.CloseIdleConnections()
+	for range 2 {
+		resp, err := client.Get(at)
+		if err != nil {
+			return err.Error(), true
+		}
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		answers += fmt.Sprintln(resp.Status, resp.Proto, string(body))
+	}
+	return answers, false
+}
+
+// A Base answers below this package as it does alone, and asks a proxy as often: fresh, and after it has been used alone.
+func TestBases(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		site := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
+		site.Config.ErrorLog = log.New(io.Discard, "", 0)
+		site.TLS = &tls.Config{Certificates: []tls.Certificate{trusted}}
+		site.EnableHTTP2 = protocol == "HTTP/2.0"
+		site.StartTLS()
+		defer site.Close()
+
+		for name, way := range map[string]struct {
+			proxy *tunneller // or nil
+			user  *url.Userinfo
+			want  string // of an error
+		}{
+			"direct":         {},
+			"proxy":          {proxy: new(tunneller)},
+			"password":       {proxy: &tunneller{password: "secret"}, user: url.UserPassword("user", "secret")},
+			"no password":    {proxy: &tunneller{password: "secret"}, want: "Proxy Authentication Required"},
+			"wrong password": {proxy: &tunneller{password: "secret"}, user: url.UserPassword("user", "guess"), want: "Proxy Authentication Required"},
+			"refusal":        {proxy: &tunneller{status: http.StatusForbidden}, want: "Forbidden"},
+		} {
+			var at *url.URL
+			proxy := way.proxy
+			if proxy != nil {
+				server := httptest.NewServer(proxy)
+				defer server.Close()
+				at = &url.URL{Scheme: "http", Host: server.Listener.Addr().String(), User: way.user}
+			} else {
+				proxy = new(tunneller)
+			}
+			for _, base := range bases {
+				t.Run(protocol+"/"+name+"/"+base.name, func(t *testing.T) {
+					used := base.new(at)
+					want, failed := exchange(t, used, site.URL)
+					connects := proxy.connects.Swap(0)
+					require.Equal(t, way.want != "", failed, want)
+					require.Contains(t, want, way.want)
+
+					defer func(old http.RoundTripper) { http.DefaultTransport = old }(http.DefaultTransport)
+					http.DefaultTransport = base.new(at)
+					for _, base := range []http.RoundTripper{nil, base.new(at), used} {
+						got, failed := exchange(t, &httpretry.Transport{Base: base, Policy: noWaits}, site.URL)
+						require.Equal(t, connects, proxy.connects.Swap(0), got)
+						if failed {
+							require.Contains(t, got, way.want)
+						} else {
+							require.Equal(t, want, got)
+						}
+					}
+				})
+			}
+		}
+	}
+}
