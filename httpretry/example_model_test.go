@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/backoff"
 	"example.com/backoff/httpretry"
 )
 
@@ -19,8 +20,9 @@ import (
 func newModelClient(silence time.Duration) *http.Client {
 	return &http.Client{
 		Transport: &httpretry.Transport{
-			AttemptTimeout: 2 * time.Minute, // until the stream begins
-			BodyTimeout:    silence,         // between two parts of it
+			AttemptTimeout: 2 * time.Minute,    // until the stream begins
+			BodyTimeout:    silence,            // between two parts of it
+			Slots:          new(backoff.Slots), // fewer requests at once while many time out
 			Idempotent:     func(*http.Request) bool { return true },
 			Retryable: func(_ *http.Request, resp *http.Response, err error) bool {
 				return httpretry.Retryable(resp, err) || resp != nil && resp.StatusCode == http.StatusConflict

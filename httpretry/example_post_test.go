@@ -66,6 +66,7 @@ func Example_post() {
 	client := &http.Client{
 		Transport: &httpretry.Transport{
 			Base:   waitInBody{http.DefaultTransport},
+			Slots:  new(backoff.Slots), // fewer requests at once while many time out
 			Policy: func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) },
 			Notify: func(_ *http.Request, _ int, err error, wait time.Duration) {
 				fmt.Println("waiting", wait, "after", err)

@@ -29,9 +29,11 @@ func Example() {
 
 	client := &http.Client{
 		Transport: &httpretry.Transport{
-			AttemptTimeout: 2 * time.Second,                                                                // the longest silence of an attempt
-			Slots:          new(backoff.Slots),                                                             // fewer requests at once while many time out
-			Policy:         func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) }, // for a quick example
+			AttemptTimeout: 2 * time.Second,    // the longest silence of an attempt
+			Slots:          new(backoff.Slots), // fewer requests at once while many time out
+
+			// For a quick example:
+			Policy: func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) },
 		},
 	}
 
@@ -86,6 +88,7 @@ func Example_log() {
 
 	client := &http.Client{
 		Transport: &httpretry.Transport{
+			Slots:  new(backoff.Slots), // fewer requests at once while many time out
 			Policy: func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) },
 			Notify: func(req *http.Request, attempt int, err error, wait time.Duration) {
 				logger.WarnContext(req.Context(), "retry", "method", req.Method, "err", err, "wait", wait)

@@ -98,6 +98,7 @@ func Example_token() {
 					return fmt.Sprint("token ", fetched+1), nil
 				},
 			},
+			Slots: new(backoff.Slots), // fewer requests at once while many time out
 			Retryable: func(_ *http.Request, resp *http.Response, err error) bool {
 				return httpretry.Retryable(resp, err)
 			},

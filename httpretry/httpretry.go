@@ -8,8 +8,8 @@
 //		},
 //	}
 //
-// The fields have the zero values of a [backoff.Retrier]'s, but for one: a zero AttemptTimeout is 30 s for what may be
-// repeated, and no limit for what is sent once.
+// The fields have the zero values of a [backoff.Retrier]'s, but for one: a zero AttemptTimeout does not limit what is sent
+// once.
 //
 // # What is sent again
 //
@@ -21,36 +21,29 @@
 // 408, 429, 500, 502, 503, 504, and 512 to 599.
 //
 // Another request, such as a POST without a key, is sent again only if the server has done nothing with it: after status
-// 429, or if no connection was made. After another failure, ask the server what it has done before you send it again.
+// 429, or if no connection was made. After another failure, ask the server what it has done.
 //
 // Returned immediately are a certificate that is not accepted, a TLS handshake that is refused or answered in plain
-// HTTP, an unknown host, an invalid port, a proxy's refusal to connect with another status than these, such as 403 or 407,
-// an OAuth server's code of RFC 6749 but for server_error and temporarily_unavailable, and what net/http refuses to send.
+// HTTP, an unknown host, an invalid port, a proxy's refusal with another status, such as 407, an OAuth error of RFC 6749
+// but for server_error and temporarily_unavailable, and what net/http refuses to send.
 //
 // A server's "X-Should-Retry: false" ends the attempts. After its "true", with a status of 400 or more, an idempotent
 // request is sent again.
 //
 // # What a second attempt can meet of the first
 //
-// If the answer to an attempt is lost, the next one finds what that attempt has done: a conditional PUT is answered 412, a
-// DELETE 404 or 410, a request that makes something new 409. Such a response is returned. After more than one attempt,
-// which [Attempts] tells, it may be your own success.
+// If the answer to an attempt is lost, the next one meets its effect: a conditional PUT gets 412, a DELETE 404 or 410, a
+// request that makes something new 409. If [Attempts] says more than one, that may be your own success.
 //
-// A 409 may also say that the server still works on an earlier attempt. From the second attempt on, it is taken for that
-// if the request has a key, or is idempotent only because [Transport.Idempotent] says so. Then the request is sent again.
+// From the second attempt on, a 409 may also say that the server still works on the first. A request that has a key, or
+// that only [Transport.Idempotent] calls idempotent, is sent again then.
 //
 // # What comes back
 //
 // As without retries, you get a response of any status, whose body you close, or an error. If retries do not help, that
-// is the last attempt's response, unread, such as a 503, or its error, which also matches
+// is the last attempt's response, unread, such as a 503, or its error with the reason, as from [backoff.Retrier.Do].
 //
-//   - [backoff.ErrRetriesExhausted] if no retries were left;
-//   - [backoff.ErrBudgetExhausted] if the budget could not pay for a retry;
-//   - [context.DeadlineExceeded] if another attempt would have come after the deadline.
-//
-// An error after which the request must not be sent again comes back as it is. After [backoff.ErrNoSlot], nothing was
-// sent. A response is dropped before the wait for another attempt. Where that is not made, the error is the context's,
-// GetBody's, or, if no slot was free in time, [context.DeadlineExceeded].
+// A response is dropped before the wait for another attempt. If that is not made after all, you get the reason.
 package httpretry
 
 import (
@@ -64,104 +57,97 @@ import (
 // defaultAttemptTimeout is the limit of attempts that have one, if AttemptTimeout is zero.
 const defaultAttemptTimeout = 30 * time.Second
 
-// Transport is an [http.RoundTripper] that retries. The zero value is ready to use. A Transport is safe for concurrent use
-// if its functions are. It must not be changed or copied after first use.
+// Transport is an [http.RoundTripper] that retries. The zero value is ready to use. Make it once, not for each request. A
+// Transport is safe for concurrent use if its functions are. It must not be changed or copied after first use.
 type Transport struct {
-	// AttemptTimeout is the longest silence of an attempt, until the response's headers have come: it begins again with a
-	// connection, each part of the request's body that is read, the end of writing, and an answer of status 1xx. The
-	// response's body has BodyTimeout, and the Timeout of the [http.Client]. Over HTTP/1, a Read of the request's body that
-	// blocks has no limit.
+	// AttemptTimeout is the longest silence of an attempt before the response's headers. It begins again with a connection,
+	// a part of the request's body that is read, the end of writing, and a status 1xx. Over HTTP/1, a Read of the request's
+	// body that blocks has no limit. The response's body has BodyTimeout, and the client's Timeout.
 	//
 	// Zero means 30 s, but no limit for what is not idempotent or cannot be sent again. A negative value means no limit.
 	// Make it at least four times what an answer usually takes.
 	//
-	// The error, "no response within 2s, attempt 3", matches [os.ErrDeadlineExceeded] and [context.DeadlineExceeded]. If
-	// Base says that it has not sent the request, that is in the error.
+	// The error, "no response within 2s, attempt 3", matches [os.ErrDeadlineExceeded] and [context.DeadlineExceeded]. It
+	// contains a Base's that says that nothing was sent.
 	AttemptTimeout time.Duration
 
 	// BodyTimeout limits how long a Read of the response's body may block. Zero means no limit; status 101 has none. The
-	// error, "no data within 30s, after 1234 bytes of the response's body", matches what AttemptTimeout's does. The
-	// request is not sent again.
+	// error, "no data within 30s, after 1234 bytes of the response's body", matches the same. Nothing is sent again.
 	BodyTimeout time.Duration
 
-	// Slots limits how many requests are in progress at once, each until its headers have come. Nil means no limit.
-	// new(backoff.Slots) limits only while many attempts time out or are answered 504, and only requests that have an
+	// Slots limits how many requests are in progress, each until its headers have come. Nil means no limit.
+	// new(backoff.Slots) limits only while many attempts time out or are answered 504, and only requests with an
 	// AttemptTimeout or a deadline.
 	//
-	// Who sets Slots takes one Transport for each service: a host that hangs takes the slots of the others. So do not copy
-	// a Retrier's into a Transport that talks to many.
+	// Who sets Slots takes one Transport for each service: a host that hangs takes the slots of all. So do not copy a
+	// Retrier's into a Transport that talks to many.
 	Slots *backoff.Slots
 
-	// MaxAttempts limits the attempts of a request, even if Policy would go on. Zero means 4, one means no retries, and a
-	// negative value no limit.
+	// MaxAttempts limits the attempts, whatever Policy says. Zero means 4, one no retries, a negative value no limit.
 	MaxAttempts int
 
-	// MaxRetryAfter limits the wait that a server may ask for, by Retry-After-Ms or else Retry-After: a response that
-	// asks for more is returned. No wait is shorter. Zero means one minute, a negative value no limit.
+	// MaxRetryAfter is the longest wait that a server may ask for, by Retry-After-Ms or else Retry-After. No wait is
+	// shorter than asked for; a response that asks for more is returned. Zero means one minute, a negative value no limit.
 	MaxRetryAfter time.Duration
 
-	// Policy returns a new policy for each request, which says how long to wait. Nil, or a Policy that returns nil, means
-	// the waits of a [backoff.Retrier].
+	// Policy returns a new policy for each request. If it is nil, or returns nil, the waits are those of a
+	// [backoff.Retrier].
 	Policy func() backoff.BackOff
 
-	// Idempotent reports whether a request that can be sent again is idempotent. Nil means the rule of the package
-	// comment: an empty key is none, and is sent only with a request that is idempotent otherwise; a key without values,
-	// which net/http does not send, is one.
+	// Idempotent reports whether a request that can be sent again is idempotent. Nil means the package comment's rule. In
+	// it, a key without values, which net/http does not send, is a key; an empty one is none, and only sent with a request
+	// that is idempotent otherwise.
 	//
-	// If it says no, net/http may still send a GET, or a request with a key, again by itself: when a connection that it had
+	// Even after a no, net/http may send a GET, or a request with a key, again by itself: when a connection that it had
 	// kept ends without an answer.
 	Idempotent func(req *http.Request) bool
 
 	// Retryable reports whether to try again after resp, or after err if resp is nil. Nil means the function [Retryable].
 	//
-	// It is asked after each attempt of an idempotent request; of another that can be sent again if no connection was
-	// made, and after status 429, 401 or 407 (say yes to these two if Base has a new token); but not about an error if the
-	// context has ended, or net/http refuses the request. A response that it refuses, but for a 504, is a success for
-	// Budget and Done. It may read the body if it puts the same in its place.
+	// It is asked after each attempt of an idempotent request, and after one of another that can be sent again if no
+	// connection was made or the status is 429, 401 or 407 (say yes to these two if Base has a new token). It is not asked
+	// about an error if the context has ended or net/http refuses the request. A response that it refuses, but for a 504,
+	// is a success for Budget and Done. It may read the body if it puts the same in its place.
 	Retryable func(req *http.Request, resp *http.Response, err error) bool
 
-	// Budget limits the retries of all requests that share it. A new one allows five at first. Nil means no limit.
+	// Budget limits the retries of all requests that share it. Nil means no limit.
 	Budget *backoff.Budget
 
-	// Notify, if not nil, is called before each wait. The first attempt is number 1. Notify must not send requests through
-	// the same Transport: a log that is sent there would log its own failure, and so on without end.
+	// Notify, if not nil, is called before each wait, first with attempt 1. It must not send requests through the same
+	// Transport: a log that is sent so would log its own failures without end.
 	Notify func(req *http.Request, attempt int, err error, wait time.Duration)
 
 	// Done, if not nil, is called once before RoundTrip returns, unless a function panics. attempts is 0 if Base was not
 	// called. err is nil after a success or an answer such as a 404; otherwise it says why there was no other attempt, even
-	// if there is a response. Like Notify, Done must not send requests through the same Transport.
+	// if there is a response. Like Notify, it must not send requests through the same Transport.
 	Done func(req *http.Request, attempts int, err error)
 
-	// Base sends each attempt. Nil means [http.DefaultTransport]; a Transport that takes that place needs the old value
-	// as its Base.
+	// Base sends each attempt. Nil means [http.DefaultTransport]; a Transport that takes that place needs the old value.
 	//
-	// If it is an [http.Transport], a copy of it sends the https requests that go through a proxy, and what it has
-	// registered for https by RegisterProtocol does not see them. If it is not, a proxy's status 403 or 407 is known by its
-	// usual text alone.
+	// A copy of an [http.Transport] sends the https requests that go through a proxy, without what RegisterProtocol has
+	// added for https. With another Base, a proxy's 403 or 407 is known by its usual text alone.
 	//
-	// Over HTTP/2, a retry uses the connection of the attempt before. If the network swallows that connection without
-	// closing it, every attempt may time out for many minutes. From Go 1.24 on, an [http.Transport] closes it soon if its
-	// field HTTP2 is, for example, &http.HTTP2Config{SendPingTimeout: 3 * time.Second, PingTimeout: time.Second}.
+	// If the network swallows connections that Base has kept, attempts run out of time one after the other. Over HTTP/1, let
+	// Notify close the idle ones, as in the example of dead connections. Over HTTP/2, from Go 1.24 on, set the
+	// [http.Transport]'s HTTP2: &http.HTTP2Config{SendPingTimeout: 3 * time.Second, PingTimeout: time.Second}.
 	//
-	// A Base of your own may change the URL, the header and the trailer, which are copies, for a signature or a token. If it
-	// fetches that with the request's context, the connection counts as the request's. It should return a
-	// [backoff.Permanent] where another attempt would not help, and must neither retry nor follow redirects (see
-	// [http.ErrUseLastResponse]), nor, like the functions above, send requests through the same Slots. It must close the
-	// request's body: the next attempt begins after that, or after a tenth of a second.
+	// A Base of your own may change the URL, the header and the trailer, which are copies. If it fetches a token with the
+	// request's context, that connection counts as the request's. It must close the request's body: the next attempt
+	// begins after that, or after a tenth of a second. It must neither retry nor follow redirects, nor, like the functions
+	// above, send requests through the same Slots. It should return a [backoff.Permanent] where another attempt would not
+	// help.
 	//
 	// When the context ends, RoundTrip and Reads of the response's body must return. A Base that waits before it sends,
 	// such as a rate limiter, returns a [net.OpError] with Op "dial" then, so that a POST is sent again too. If it calls
-	// neither GetConn nor GotConn of an [httptrace.ClientTrace], it must return an error with that Op, or with
-	// "proxyconnect", only if nothing was sent.
+	// neither GetConn nor GotConn of an [httptrace.ClientTrace], it must return that, or "proxyconnect", only if nothing
+	// was sent.
 	Base http.RoundTripper
 
 	tunnels tunnels
 }
 
 // RoundTrip sends req, and repeats it as the package comment says. Close the response's body, even an empty one: when it
-// has ended, the rest of the request's is not sent.
-//
-// The response's Request is a copy of req with the same URL and header, and a context that tells [Attempts] their number.
+// has ended, the rest of the request's is not sent. The response's Request is a copy of req, whose context is for [Attempts].
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := call{transport: t, request: req}
 	defer c.end()

@@ -17,8 +17,8 @@ import (
 	"example.com/backoff"
 )
 
-// Retryable reports whether an idempotent request should be sent again after resp, or after err if resp is nil. It is the
-// default of [Transport.Retryable], and follows the package comment.
+// Retryable is the default of [Transport.Retryable]: it reports whether the package comment has an idempotent request sent
+// again after resp, or after err if resp is nil.
 func Retryable(resp *http.Response, err error) bool {
 	if resp == nil {
 		return !permanent(err) && !invalidRequest(err)

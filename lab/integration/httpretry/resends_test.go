@@ -52,7 +52,8 @@ func Example_resendCount() {
 	exporter := tracetest.NewInMemoryExporter()
 	tracer := sdk.NewTracerProvider(sdk.WithSyncer(exporter)).Tracer("example")
 	client := &http.Client{Transport: &httpretry.Transport{
-		Base: spans{tracer},
+		Base:  spans{tracer},
+		Slots: new(backoff.Slots), // fewer requests at once while many time out
 		Policy: func() backoff.BackOff {
 			return backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Millisecond), 4)
 		},
