@@ -1,3 +1,4 @@
+//go:debug x509usefallbackroots=1
 package httpretry_test
 
 import (
@@ -8,7 +9,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
@@ -17,8 +17,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,32 +26,16 @@ import (
 	"example.com/backoff/httpretry"
 )
 
-// trusted is a certificate for 127.0.0.1 that the system trusts, and trustedRoots trust nothing else.
+// trusted is a certificate for 127.0.0.1. A Base without a TLS config of its own trusts it, and nothing else.
 var (
 	trusted      tls.Certificate
 	trustedRoots = x509.NewCertPool()
 )
 
-// TestMain makes a certificate that the system trusts: a Base without a TLS config of its own has no other roots. These are
-// read once, at their first use.
-func TestMain(m *testing.M) {
-	folder, err := os.MkdirTemp("", "httpretry")
-	if err == nil {
-		err = trust(filepath.Join(folder, "roots.pem"))
-	}
-	if err != nil {
-		log.Fatal(err)
-	}
-	code := m.Run()
-	os.RemoveAll(folder)
-	os.Exit(code)
-}
-
-// trust makes the trusted certificate, and the file the system's roots.
-func trust(file string) error {
+func init() {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		panic(err)
 	}
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
@@ -64,13 +46,15 @@ func trust(file string) error {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return err
+		panic(err)
 	}
 	trusted = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	trustedRoots.AppendCertsFromPEM(block)
-	os.Setenv("SSL_CERT_FILE", file)
-	return os.WriteFile(file, block, 0o600)
+	trusted.Leaf, err = x509.ParseCertificate(der)
+	if err != nil {
+		panic(err)
+	}
+	trustedRoots.AddCert(trusted.Leaf)
+	x509.SetFallbackRoots(trustedRoots) // instead of the system's, by the directive above
 }
 
 // A base is a way to set up an http.Transport.
@@ -172,24 +156,76 @@ func (p *tunneller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 }
 
-// exchange sends two requests, and returns what comes back.
-func exchange(t *testing.T, transport http.RoundTripper, at string) (answers string, failed bool) {
+// A way leads to a site.
+type way struct {
+	name   string
+	proxy  *tunneller // or nil
+	secure bool       // the proxy's URL has the scheme https
+	user   *url.Userinfo
+	want   string // of an error
+}
+
+func ways() []way {
+	const unknown = "Proxy Authentication Required"
+	return []way{
+		{name: "direct"},
+		{name: "proxy", proxy: new(tunneller)},
+		{name: "proxy over TLS", proxy: new(tunneller), secure: true},
+		{name: "password", proxy: &tunneller{password: "secret"}, user: url.UserPassword("user", "secret")},
+		{name: "no password", proxy: &tunneller{password: "secret"}, want: unknown},
+		{name: "wrong password", proxy: &tunneller{password: "secret"}, user: url.UserPassword("user", "guess"), want: unknown},
+		{name: "refusal", proxy: &tunneller{status: http.StatusForbidden}, want: "Forbidden"},
+	}
+}
+
+// start starts the proxy, if there is one, and returns its URL.
+func (w way) start(t *testing.T) *url.URL {
+	if w.proxy == nil {
+		return nil
+	}
+	server := httptest.NewUnstartedServer(w.proxy)
+	t.Cleanup(server.Close)
+	proxy := &url.URL{Scheme: "http", Host: server.Listener.Addr().String(), User: w.user}
+	if !w.secure {
+		server.Start()
+		return proxy
+	}
+	proxy.Scheme = "https"
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{trusted}}
+	server.StartTLS()
+	return proxy
+}
+
+// connects returns how many CONNECTs the proxy has seen since the last call.
+func (w way) connects() int32 {
+	if w.proxy == nil {
+		return 0
+	}
+	return w.proxy.connects.Swap(0)
+}
+
+// exchange sends two requests, and returns what comes back, or the error.
+func (w way) exchange(t *testing.T, transport http.RoundTripper, site string) string {
 	client := &http.Client{Transport: transport}
 	defer client.CloseIdleConnections()
+	answers := ""
 	for range 2 {
-		resp, err := client.Get(at)
-		if err != nil {
-			return err.Error(), true
+		resp, err := client.Get(site)
+		if w.want != "" {
+			require.Contains(t, fmt.Sprint(err), w.want)
+			return w.want
 		}
+		require.NoError(t, err)
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		answers += fmt.Sprintln(resp.Status, resp.Proto, string(body))
 	}
-	return answers, false
+	return answers
 }
 
-// A Base answers below this package as it does alone, and asks a proxy as often: fresh, and after it has been used alone.
+// A Base answers below this package as it does alone, and asks a proxy as often: as http.DefaultTransport, fresh, and
+// after it has been used alone.
 func TestBases(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		site := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
@@ -199,45 +235,20 @@ func TestBases(t *testing.T) {
 		site.StartTLS()
 		defer site.Close()
 
-		for name, way := range map[string]struct {
-			proxy *tunneller // or nil
-			user  *url.Userinfo
-			want  string // of an error
-		}{
-			"direct":         {},
-			"proxy":          {proxy: new(tunneller)},
-			"password":       {proxy: &tunneller{password: "secret"}, user: url.UserPassword("user", "secret")},
-			"no password":    {proxy: &tunneller{password: "secret"}, want: "Proxy Authentication Required"},
-			"wrong password": {proxy: &tunneller{password: "secret"}, user: url.UserPassword("user", "guess"), want: "Proxy Authentication Required"},
-			"refusal":        {proxy: &tunneller{status: http.StatusForbidden}, want: "Forbidden"},
-		} {
-			var at *url.URL
-			proxy := way.proxy
-			if proxy != nil {
-				server := httptest.NewServer(proxy)
-				defer server.Close()
-				at = &url.URL{Scheme: "http", Host: server.Listener.Addr().String(), User: way.user}
-			} else {
-				proxy = new(tunneller)
-			}
+		for _, way := range ways() {
+			proxy := way.start(t)
 			for _, base := range bases {
-				t.Run(protocol+"/"+name+"/"+base.name, func(t *testing.T) {
-					used := base.new(at)
-					want, failed := exchange(t, used, site.URL)
-					connects := proxy.connects.Swap(0)
-					require.Equal(t, way.want != "", failed, want)
-					require.Contains(t, want, way.want)
+				t.Run(protocol+"/"+way.name+"/"+base.name, func(t *testing.T) {
+					used := base.new(proxy)
+					want := way.exchange(t, used, site.URL)
+					connects := way.connects()
 
 					defer func(old http.RoundTripper) { http.DefaultTransport = old }(http.DefaultTransport)
-					http.DefaultTransport = base.new(at)
-					for _, base := range []http.RoundTripper{nil, base.new(at), used} {
-						got, failed := exchange(t, &httpretry.Transport{Base: base, Policy: noWaits}, site.URL)
-						require.Equal(t, connects, proxy.connects.Swap(0), got)
-						if failed {
-							require.Contains(t, got, way.want)
-						} else {
-							require.Equal(t, want, got)
-						}
+					http.DefaultTransport = base.new(proxy)
+					for _, below := range []http.RoundTripper{nil, base.new(proxy), used} {
+						got := way.exchange(t, &httpretry.Transport{Base: below, Policy: noWaits}, site.URL)
+						require.Equal(t, want, got)
+						require.Equal(t, connects, way.connects())
 					}
 				})
 			}

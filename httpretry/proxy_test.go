@@ -1,6 +1,7 @@
 package httpretry_test
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -37,5 +38,16 @@ func TestProxyRotation(t *testing.T) {
 				require.EqualValues(t, 2, connections[i].Load(), "%v", err)
 			}
 		})
+	}
+}
+
+// If the Proxy of Base fails, so does the attempt.
+func TestProxyError(t *testing.T) {
+	errNone := errors.New("no proxy")
+	base := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, errNone }}
+	transport := &httpretry.Transport{Base: base, Policy: noWaits}
+	for _, scheme := range []string{"http", "https"} {
+		_, err := transport.RoundTrip(newRequest(t, "GET", scheme+"://site.test", ""))
+		require.ErrorIs(t, err, errNone)
 	}
 }
