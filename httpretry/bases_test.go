@@ -84,6 +84,17 @@ var bases = []base{
 	{"TLSNextProto emptied", func(b *http.Transport) {
 		b.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
 	}},
+	{"TLSNextProto with a protocol", func(b *http.Transport) {
+		b.TLSClientConfig = &tls.Config{RootCAs: trustedRoots, NextProtos: []string{"http/1.1"}}
+		b.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{
+			"http/1.1": func(_ string, conn *tls.Conn) http.RoundTripper {
+				return baseFunc(func(*http.Request) (*http.Response, error) {
+					conn.Close()
+					return &http.Response{StatusCode: 200, Status: "200 mine"}, nil
+				})
+			},
+		}
+	}},
 	{"as http.DefaultTransport", func(b *http.Transport) { // whose clone has these fields
 		b.ForceAttemptHTTP2 = true
 		b.DialContext = (&net.Dialer{Timeout: 30 * time.Second}).DialContext

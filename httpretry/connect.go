@@ -60,11 +60,12 @@ func (t *tunnels) through(base *http.Transport) *http.Transport {
 // otherwise: a TLS config that net/http has made looks like a user's, with which HTTP/2 is off (golang/go#67284).
 func copyOf(base *http.Transport) *http.Transport {
 	c := base.Clone()
-	switch {
-	case base.TLSNextProto["h2"] == nil:
-		c.TLSNextProto = make(map[string]func(string, *tls.Conn) http.RoundTripper) // off, as an empty map says
-	case c.TLSNextProto == nil:
-		c.ForceAttemptHTTP2 = true
+	if c.TLSNextProto == nil { // otherwise it is the user's, and base and the copy go by that
+		speaksHTTP2 := base.TLSNextProto["h2"] != nil
+		c.ForceAttemptHTTP2 = speaksHTTP2
+		if !speaksHTTP2 {
+			c.TLSNextProto = make(map[string]func(string, *tls.Conn) http.RoundTripper) // an empty one turns it off
+		}
 	}
 	c.Proxy = proxyOf
 	c.OnProxyConnectResponse = connectStatus(base)
