@@ -21,7 +21,7 @@
 // 408, 429, 500, 502, 503, 504, and 512 to 599.
 //
 // Another request, such as a POST without a key, is sent again only if the server has done nothing with it: after status
-// 429, or if no connection was made. After another failure, ask the server what it has done.
+// 429, or if no connection was made, directly or through a proxy. After another failure, ask the server what it has done.
 //
 // Returned immediately are a certificate that is not accepted, a TLS handshake that is refused or answered in plain
 // HTTP, an unknown host, an invalid port, a proxy's refusal with another status, such as 407, an OAuth error of RFC 6749
@@ -35,15 +35,14 @@
 // If the answer to an attempt is lost, the next one meets its effect: a conditional PUT gets 412, a DELETE 404 or 410, a
 // request that makes something new 409. If [Attempts] says more than one, that may be your own success.
 //
-// From the second attempt on, a 409 may also say that the server still works on the first. A request that has a key, or
-// that only [Transport.Idempotent] calls idempotent, is sent again then.
+// From the second attempt on, a 409 may also say that the server still works on the first. After it, a request with a key,
+// or that only [Transport.Idempotent] calls idempotent, is sent again.
 //
 // # What comes back
 //
-// As without retries, you get a response of any status, whose body you close, or an error. If retries do not help, that
-// is the last attempt's response, unread, such as a 503, or its error with the reason, as from [backoff.Retrier.Do].
-//
-// A response is dropped before the wait for another attempt. If that is not made after all, you get the reason.
+// As without retries, you get a response of any status or an error. If retries do not help, that is the last attempt's
+// response, unread, such as a 503, or its error with the reason, as from [backoff.Retrier.Do]. A response is dropped before
+// the wait for another attempt. If that is not made after all, you get an error.
 package httpretry
 
 import (
@@ -68,7 +67,7 @@ type Transport struct {
 	// Make it at least four times what an answer usually takes.
 	//
 	// The error, "no response within 2s, attempt 3", matches [os.ErrDeadlineExceeded] and [context.DeadlineExceeded]. It
-	// contains a Base's that says that nothing was sent.
+	// contains Base's, if that says that nothing was sent.
 	AttemptTimeout time.Duration
 
 	// BodyTimeout limits how long a Read of the response's body may block. Zero means no limit; status 101 has none. The
@@ -158,8 +157,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.result(err)
 }
 
-// Attempts returns how many attempts it took to get resp: 1 if the first brought it, and 0 if it does not come from a
-// Transport of this package.
+// Attempts returns how many attempts it took to get resp, or 0 if it does not come from a Transport of this package.
 func Attempts(resp *http.Response) int { return historyOf(resp).attempts }
 
 // CloseIdleConnections closes the idle connections of Base.
