@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -21,10 +22,12 @@ import (
 // Forty idle connections that the network has swallowed make ten requests fail, each with four attempts. With the Notify of
 // Example_deadConnections, none fails, and the first has two attempts.
 func TestDeadConnections(t *testing.T) {
-	const connections = 40
-	for _, closeIdle := range []bool{false, true} {
-		client := new(http.Client)
-		attempts := 0
+	for closeIdle, want := range map[bool][]int{
+		false: {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 1},
+		true:  {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+	} {
+		var client *http.Client
+		var attempts []int
 		transport := &httpretry.Transport{
 			AttemptTimeout: time.Second,
 			Policy:         noWaits,
@@ -33,51 +36,54 @@ func TestDeadConnections(t *testing.T) {
 					client.CloseIdleConnections()
 				}
 			},
-			Done: func(_ *http.Request, n int, _ error) { attempts += n },
+			Done: func(_ *http.Request, n int, _ error) { attempts = append(attempts, n) },
 		}
 		bubble(t, 1, transport, func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte("hello"))
+			io.WriteString(w, "hello")
 		}, func(t *testing.T, c *http.Client) {
 			client = c
-			var n network
-			base := transport.Base.(*http.Transport)
-			base.MaxIdleConnsPerHost = connections
-			dial := base.DialContext
-			base.DialContext = func(ctx context.Context, protocol, address string) (net.Conn, error) {
-				conn, err := dial(ctx, protocol, address)
-				return connection{conn, &n, n.last.Add(1)}, err
-			}
+			n := newNetwork(transport.Base.(*http.Transport))
+			keep(t, client, 40)
+			n.dead.Store(n.last.Load())
 
-			var responses []*http.Response
-			for range connections {
+			attempts = nil
+			for _, want := range want {
 				resp, err := client.Get("http://localhost")
+				if want == 4 {
+					require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
+					continue
+				}
 				require.NoError(t, err)
-				responses = append(responses, resp)
-			}
-			for _, resp := range responses {
 				drain(t, resp)
 			}
-			n.dead.Store(n.last.Load())
-			attempts = 0
-
-			for range 10 {
-				resp, err := client.Get("http://localhost")
-				if closeIdle {
-					require.NoError(t, err)
-					drain(t, resp)
-				} else {
-					require.ErrorIs(t, err, backoff.ErrRetriesExhausted)
-				}
-			}
-			resp, err := client.Get("http://localhost")
-			require.NoError(t, err)
-			drain(t, resp)
 		})
-		want := 10*4 + 1
-		if closeIdle {
-			want = 2 + 10
-		}
 		require.Equal(t, want, attempts)
+	}
+}
+
+// newNetwork returns a network for the connections of base, which keeps them all.
+func newNetwork(base *http.Transport) *network {
+	n := new(network)
+	base.MaxIdleConnsPerHost = math.MaxInt
+	dial := base.DialContext
+	base.DialContext = func(ctx context.Context, protocol, address string) (net.Conn, error) {
+		conn, err := dial(ctx, protocol, address)
+		return connection{conn, n, n.last.Add(1)}, err
+	}
+	return n
+}
+
+// keep makes client have n idle connections.
+func keep(t *testing.T, client *http.Client, n int) {
+	t.Helper()
+	var responses []*http.Response
+	for range n {
+		resp, err := client.Get("http://localhost")
+		require.NoError(t, err)
+		responses = append(responses, resp)
+	}
+	for _, resp := range responses {
+		drain(t, resp)
 	}
 }
 
