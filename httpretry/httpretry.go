@@ -138,7 +138,7 @@ type Transport struct {
 	//
 	// When the context ends, RoundTrip and Reads of the response's body must return. A Base that waits before it sends,
 	// such as a rate limiter, returns a [net.OpError] with Op "dial" then, so that a POST is sent again too. If it calls
-	// neither GetConn nor GotConn of an [httptrace.ClientTrace], it must return that, or "proxyconnect", only if nothing
+	// neither GetConn nor GotConn of an [httptrace.ClientTrace], it must return that Op, or "proxyconnect", only if nothing
 	// was sent.
 	Base http.RoundTripper
 

@@ -51,3 +51,23 @@ func TestProxyError(t *testing.T) {
 		require.ErrorIs(t, err, errNone)
 	}
 }
+
+// What is registered for https is not asked about a request that goes through a proxy, unless something is around Base.
+func TestProxyRegistered(t *testing.T) {
+	address := listen(t, func(net.Conn) {})
+	base := &http.Transport{Proxy: through("http://" + address)}
+	base.RegisterProtocol("https", baseFunc(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200}, nil
+	}))
+	for _, test := range []struct {
+		base  http.RoundTripper
+		asked bool
+	}{
+		{base, false},
+		{struct{ http.RoundTripper }{base}, true},
+	} {
+		transport := &httpretry.Transport{Base: test.base, MaxAttempts: 1}
+		_, err := transport.RoundTrip(newRequest(t, "GET", "https://site.test", ""))
+		require.Equal(t, test.asked, err == nil, "%v", err)
+	}
+}

@@ -17,8 +17,8 @@ import (
 	"example.com/backoff"
 )
 
-// Retryable is the default of [Transport.Retryable]: it reports whether the package comment has an idempotent request sent
-// again after resp, or after err if resp is nil.
+// Retryable is the default of [Transport.Retryable]. It reports whether an idempotent request should be sent again after
+// resp, or after err if resp is nil, as the package comment says.
 func Retryable(resp *http.Response, err error) bool {
 	if resp == nil {
 		return !permanent(err) && !invalidRequest(err)
