@@ -293,18 +293,16 @@ func (c *call) outcomeOf(err error, contextIsOver bool) outcome {
 	took := c.ended - c.began.Sub(epoch)
 	quickly := took <= c.allowed/quickPart
 	switch {
-	case err == nil && quickly:
-		return quick
-	case err == nil:
-		return answered
-	case errors.Is(c.loop.ctx.Err(), context.Canceled):
+	case err != nil && errors.Is(c.loop.ctx.Err(), context.Canceled):
 		return nothing
-	case isLate(err, contextIsOver || took >= c.allowed):
+	case err != nil && isLate(err, contextIsOver || took >= c.allowed):
 		return late
-	case quickly:
+	case !quickly:
+		return slow
+	case err != nil:
 		return failedQuickly
 	}
-	return failed
+	return quick
 }
 
 // next waits for the next attempt, and has a slot then.

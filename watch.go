@@ -76,9 +76,8 @@ type outcome byte
 const (
 	nothing       outcome = iota // nothing to count
 	late                         // it failed because its time was over
-	failed                       // in time
+	slow                         // in time, but not quickly
 	failedQuickly                // that is a quick answer if the error is final, which settled tells
-	answered                     // in time, but not quickly
 	quick                        // answered within a third of its time
 )
 
@@ -213,7 +212,7 @@ func (w *watch) count(o outcome) {
 		w.late++
 	case quick:
 		w.quick++
-	case answered, failed:
+	case slow:
 		w.slow++
 	}
 	if w.inTrouble() {
