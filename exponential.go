@@ -144,7 +144,7 @@ func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	initial := min(b.initial(), longest)
 	interval := b.current
 	if interval != longest { // once there, it stays there
-		interval = min(cmp.Or(b.current, initial), longest)
+		interval = cmp.Or(b.current, initial) // above longest if MaxInterval has just been lowered, as in v4
 		b.current = b.grown(interval, longest)
 	}
 	if b.Jitter == DecorrelatedJitter { // goes by the last wait instead
@@ -207,12 +207,12 @@ func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	return max(0, now-b.since) // the difference may overflow
 }
 
-// grown returns the interval after interval. Both are at most longest.
+// grown returns the interval after interval, which is at most longest.
 func (b *ExponentialBackOff) grown(interval, longest time.Duration) time.Duration {
 	multiplier := b.multiplier()
 	switch {
 	case interval == 0 || multiplier <= 1:
-		return interval
+		return min(interval, longest)
 	case float64(interval) >= float64(longest)/multiplier:
 		return longest
 	}
@@ -349,8 +349,8 @@ func (j Jitter) String() string {
 }
 
 // window returns the range of a wait, [low, low+width]. Its parameters are the letters of Jitter's
-// formulas, with i and b at most c; for DecorrelatedJitter i is P, and the result is to be cut off at
-// c. The arithmetic cannot overflow.
+// formulas, with b at most c, and i too unless c has just been lowered; for DecorrelatedJitter i is P, and the result
+// is to be cut off at c. The arithmetic cannot overflow.
 func (j Jitter) window(i, b, c time.Duration, f float64) (low, width time.Duration) {
 	switch j {
 	case NoJitter:

@@ -128,7 +128,7 @@ func TestExponentialFields(t *testing.T) {
 	b.InitialInterval = time.Second
 	require.Equal(t, []time.Duration{1e9, 15e8}, intervals(b, 2))
 	b.MaxInterval = 2 * time.Second
-	require.Equal(t, []time.Duration{2e9, 2e9}, intervals(b, 2), "a cap counts at once")
+	require.Equal(t, []time.Duration{225e7, 2e9, 2e9}, intervals(b, 3), "as in v4, the next interval is there already")
 
 	b = backoff.NewExponentialBackOff()
 	b.Clock = clockOf(time.Hour, time.Hour, time.Hour+14*time.Minute, time.Hour+16*time.Minute)

@@ -26,7 +26,12 @@ func TestIntervals(t *testing.T) {
 		ours := backoff.NewExponentialBackOff(
 			backoff.WithInitialInterval(initial), backoff.WithMaxInterval(maximum),
 			backoff.WithMultiplier(multiplier), backoff.WithRandomizationFactor(0), backoff.WithMaxElapsedTime(0))
-		for range 50 {
+		for step := range 50 {
+			if step == 20 { // it counts one wait later
+				maximum = time.Duration(1 + r.Int64N(1<<r.IntN(62)+1))
+				theirs.MaxInterval = maximum
+				ours.MaxInterval = maximum
+			}
 			require.Equal(t, theirs.NextBackOff(), ours.NextBackOff(), "%v × %v up to %v", initial, multiplier, maximum)
 		}
 	}
