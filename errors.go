@@ -3,6 +3,7 @@ package backoff
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -240,11 +241,13 @@ func unmark(err error) (error, bool) {
 		return err, false
 	}
 	// Marks at the top come off, so that what they mark comes back as it is.
+	onTop := false
 	for {
 		mark, ok := err.(*PermanentError)
 		if !ok {
 			break
 		}
+		onTop = true
 		err = mark.Unwrap()
 		if err == nil {
 			return errors.New(mark.Error()), true // the mark was empty
@@ -252,10 +255,36 @@ func unmark(err error) (error, bool) {
 	}
 	// Those below cannot come off without taking the errors above them apart, so they are hidden. An
 	// error of type unmarked shows no mark here, so it is never hidden twice, and k nested loops cost O(k).
-	if _, ok := asType[*PermanentError](err); ok {
+	left := 1 << 16
+	if !onTop || markBelow(err, &left) {
 		err = &unmarked{err}
 	}
 	return err, true
+}
+
+// markBelow reports whether there is a mark in err, which was below a mark. The error is final, so a search that does
+// not end, or a panic of one of its methods, must not keep it from the caller. Only so many errors as are left are searched.
+func markBelow(err error, left *int) (found bool) {
+	defer func() { _ = recover() }()
+	for err != nil && *left > 0 {
+		*left--
+		_, found = err.(*PermanentError)
+		if x, ok := err.(interface{ As(any) bool }); ok && !found {
+			found = x.As(new(*PermanentError))
+		}
+		if found {
+			return true
+		}
+		switch x := err.(type) {
+		case interface{ Unwrap() error }:
+			err = x.Unwrap()
+		case interface{ Unwrap() []error }:
+			return slices.ContainsFunc(x.Unwrap(), func(err error) bool { return markBelow(err, left) })
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 func withoutMarks(err error) error {

@@ -121,6 +121,33 @@ func (c *claimant) As(target any) bool {
 	return ok
 }
 
+// bottomless is an error below which no search comes to an end.
+type bottomless struct{ unwrap func(b *bottomless) []error }
+
+func (b *bottomless) Error() string   { return "bottomless" }
+func (b *bottomless) Unwrap() []error { return b.unwrap(b) }
+
+// What is marked comes back as it is, also if it cannot be searched. (cenkalti/backoff v4 does not look below a mark.)
+func TestPermanentUnsearchable(t *testing.T) {
+	for name, unwrap := range map[string]func(b *bottomless) []error{
+		"panic":          func(*bottomless) []error { panic("no errors here") },
+		"circle":         func(b *bottomless) []error { return []error{b} },
+		"many circles":   func(b *bottomless) []error { return []error{b, b, b} },
+		"without an end": func(b *bottomless) []error { return []error{&bottomless{b.unwrap}, errFailed} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := &bottomless{unwrap}
+			require.Same(t, err, once(t, backoff.Permanent(err)))
+			require.Same(t, err, once(t, &backoff.PermanentError{Err: backoff.Permanent(err)}))
+		})
+	}
+
+	// A long one is searched to its end.
+	long := make([]error, 10_000)
+	long[len(long)-1] = backoff.Permanent(errFailed)
+	requireUnmarked(t, once(t, backoff.Permanent(errors.Join(errFailed, errors.Join(long...)))))
+}
+
 // Errors of many shapes, none of them permanent, are retried and returned unchanged.
 func TestNotPermanent(t *testing.T) {
 	for _, err := range []error{
