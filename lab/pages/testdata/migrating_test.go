@@ -17,6 +17,7 @@ import (
 
 	"github.com/avast/retry-go/v5"
 	v4 "github.com/cenkalti/backoff/v4"
+	v5 "github.com/cenkalti/backoff/v5"
 	v7 "github.com/cenkalti/backoff/v7"
 	"github.com/hashicorp/go-retryablehttp"
 	goretry "github.com/sethvargo/go-retry"
@@ -252,18 +253,18 @@ func (p pair) record(t *testing.T, run loop) (calls []time.Duration, notified in
 
 // A library is one that the import line names.
 type library struct {
-	retry     func(op backoff.Operation, b backoff.BackOff, notify backoff.Notify, timer backoff.Timer) error
+	retry     func(op backoff.Operation, b backoff.BackOff, notify backoff.Notify) error
 	permanent func(error) error
 }
 
 var (
 	there = library{
-		retry: func(op backoff.Operation, b backoff.BackOff, notify backoff.Notify, timer backoff.Timer) error {
-			return v4.RetryNotifyWithTimer(v4.Operation(op), b, v4.Notify(notify), timer)
+		retry: func(op backoff.Operation, b backoff.BackOff, notify backoff.Notify) error {
+			return v4.RetryNotify(v4.Operation(op), b, v4.Notify(notify))
 		},
 		permanent: v4.Permanent,
 	}
-	here = library{backoff.RetryNotifyWithTimer, backoff.Permanent}
+	here = library{backoff.RetryNotify, backoff.Permanent}
 )
 
 // A change is one of the page's table: what the code does there and here, and what the changed code does here.
@@ -352,7 +353,7 @@ var changes = []change{
 		here:  "failure 2",
 		code: func(ctx context.Context, l library) string {
 			var last error
-			_ = l.retry(numbered(), backoff.WithContext(doubled(), ctx), func(err error, _ time.Duration) { last = err }, nil)
+			_ = l.retry(numbered(), backoff.WithContext(doubled(), ctx), func(err error, _ time.Duration) { last = err })
 			return last.Error()
 		},
 		after: func(ctx context.Context, l library) string {
@@ -361,7 +362,7 @@ var changes = []change{
 			_ = l.retry(func() error {
 				last = op()
 				return last
-			}, backoff.WithContext(doubled(), ctx), nil, nil)
+			}, backoff.WithContext(doubled(), ctx), nil)
 			return last.Error()
 		},
 	},
@@ -375,8 +376,8 @@ var changes = []change{
 				return l.retry(func() error {
 					calls++
 					return l.permanent(l.permanent(errGone))
-				}, seconds(), nil, nil)
-			}, backoff.WithMaxRetries(seconds(), 2), nil, nil)
+				}, seconds(), nil)
+			}, backoff.WithMaxRetries(seconds(), 2), nil)
 			return fmt.Sprintf("%d calls", calls)
 		},
 		after: func(ctx context.Context, l library) string {
@@ -385,9 +386,9 @@ var changes = []change{
 				err := l.retry(func() error {
 					calls++
 					return l.permanent(errGone)
-				}, seconds(), nil, nil)
+				}, seconds(), nil)
 				return l.permanent(err)
-			}, backoff.WithMaxRetries(seconds(), 2), nil, nil)
+			}, backoff.WithMaxRetries(seconds(), 2), nil)
 			return fmt.Sprintf("%d calls", calls)
 		},
 	},
@@ -404,35 +405,18 @@ var changes = []change{
 			start := time.Now()
 			b := doubled().(*backoff.ExponentialBackOff)
 			b.MaxInterval = time.Second / 2
-			_ = l.retry(func() error { return errBusy }, backoff.WithContext(b, ctx), nil, nil)
+			_ = l.retry(func() error { return errBusy }, backoff.WithContext(b, ctx), nil)
 			if took := time.Since(start); took >= 3*time.Second {
 				return "ended after 3.5s" // less half a second at most
 			}
 			return "ended too early"
 		},
 	},
-	{
-		row:   "A custom `Timer`",
-		there: "calls after [0s 1s 3s]",
-		here:  "calls after [0s 1s 3s]",
-		code: func(ctx context.Context, l library) string {
-			start := time.Now()
-			var calls []time.Duration
-			_ = l.retry(func() error {
-				calls = append(calls, time.Since(start))
-				return errBusy
-			}, backoff.WithContext(doubled(), ctx), nil, &ownTimer{})
-			if time.Since(start) != 3500*time.Millisecond {
-				return "a wait was refused"
-			}
-			return fmt.Sprintf("calls after %v", calls)
-		},
-	},
 }
 
 // loopUntil runs a loop whose third wait outlasts the context's deadline.
 func loopUntil(ctx context.Context, l library) error {
-	return l.retry(func() error { return errBusy }, backoff.WithContext(doubled(), ctx), nil, nil)
+	return l.retry(func() error { return errBusy }, backoff.WithContext(doubled(), ctx), nil)
 }
 
 // numbered returns an operation whose failures have a number.
@@ -443,13 +427,6 @@ func numbered() backoff.Operation {
 		return fmt.Errorf("failure %d", n)
 	}
 }
-
-// ownTimer is a Timer of real time.
-type ownTimer struct{ *time.Timer }
-
-func (t *ownTimer) Start(d time.Duration) { t.Timer = time.NewTimer(d) }
-func (t *ownTimer) Stop()                 { t.Timer.Stop() }
-func (t *ownTimer) C() <-chan time.Time   { return t.Timer.C }
 
 // Code that the page's table names does something else here, and what it did there once it is changed.
 func TestChanges(t *testing.T) {
@@ -537,6 +514,34 @@ func TestErrorIsWrapped(t *testing.T) {
 		require.ErrorAs(t, err, &found)
 		require.EqualError(t, err, "retries exhausted: dial: gone")
 	})
+}
+
+// What other versions mark is not seen. Their last error comes back as it is in v5, and wrapped here.
+func TestForeignMarks(t *testing.T) {
+	for _, mark := range []func(error) error{v4.Permanent, v5.Permanent, v7.Permanent} {
+		synctest.Test(t, func(t *testing.T) {
+			r := backoff.Retrier{MaxAttempts: 6}
+			calls := 0
+			err := r.Do(t.Context(), func(context.Context) error {
+				calls++
+				return mark(errGone)
+			})
+			require.Equal(t, 6, calls)
+			require.EqualError(t, err, "retries exhausted: gone")
+			require.ErrorIs(t, err, errGone)
+		})
+	}
+
+	calls := 0
+	_, err := v5.Retry(t.Context(), func() (int, error) {
+		calls++
+		return 0, v5.Permanent(errGone)
+	})
+	require.Equal(t, 1, calls)
+	require.Equal(t, errGone, err)
+
+	_, err = v5.Retry(t.Context(), func() (int, error) { return 0, errBusy }, v5.WithMaxTries(1))
+	require.Equal(t, errBusy, err)
 }
 
 // A server answers requests in virtual time.
@@ -717,22 +722,6 @@ func TestHTTPPairs(t *testing.T) {
 	}
 }
 
-// A request that the program itself sends once more has its body from GetBody.
-func TestSendOnceMore(t *testing.T) {
-	service := &server{answer: status(http.StatusUnauthorized)}
-	client := &http.Client{Transport: &httpretry.Transport{Base: service}}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://service/", strings.NewReader("body"))
-	require.NoError(t, err)
-	for range 2 {
-		resp, err := client.Do(req)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		req.Body, err = req.GetBody()
-		require.NoError(t, err)
-	}
-	require.Equal(t, []string{"body", "body"}, service.bodies)
-}
-
 // A strict transport returns an error where the retries have not helped, as go-retryablehttp does, and closes the body.
 func TestStrict(t *testing.T) {
 	for code, fails := range map[int]bool{200: false, 404: false, 501: false, 429: true, 503: true} {
@@ -792,29 +781,4 @@ func TestAskedAboutPost(t *testing.T) {
 		}
 		require.Equal(t, want, asked, code)
 	}
-}
-
-// What counts the attempts for one error makes as many as AttemptsForError.
-func TestAttemptsForError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		there := 0
-		err := retry.New(retry.AttemptsForError(3, errBusy), retry.LastErrorOnly(true)).Do(func() error {
-			there++
-			return errBusy
-		})
-		require.Equal(t, errBusy, err)
-
-		here := 0
-		r := backoff.Retrier{MaxAttempts: 10}
-		err = r.Do(t.Context(), func(context.Context) error {
-			here++
-			if here == 3 {
-				return backoff.Permanent(errBusy)
-			}
-			return errBusy
-		})
-		require.Equal(t, errBusy, err)
-		require.Equal(t, 3, here)
-		require.Equal(t, there, here)
-	})
 }
