@@ -34,6 +34,29 @@ func TestDecorator(t *testing.T) {
 	})
 }
 
+// hiding is a decorator without Unwrap.
+type hiding struct{ inner backoff.BackOff }
+
+func (h hiding) NextBackOff() time.Duration { return h.inner.NextBackOff() }
+func (h hiding) Reset()                     { h.inner.Reset() }
+
+// Around a context it costs a whole wait and a call, and the error does not match the context's.
+func TestWithoutUnwrap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		var ended []bool
+		err := backoff.Retry(func() error {
+			ended = append(ended, ctx.Err() != nil)
+			return errors.New("busy")
+		}, hiding{backoff.WithContext(backoff.NewConstantBackOff(time.Minute), ctx)})
+		require.EqualError(t, err, "busy")
+		require.Equal(t, []bool{false, true}, ended)
+		require.Equal(t, time.Minute, time.Since(start))
+	})
+}
+
 // Throttled is the error of a client that knows how long to wait. The page has its method As.
 type Throttled struct {
 	Wait time.Duration
