@@ -33,10 +33,9 @@ import (
 //
 // Make one with [NewExponentialBackOff]. A literal works too; each field says what zero means.
 //
-// When a server has asked for a wait (see [RetryAfter]), the random part of the wait is added to that, so that
-// clients that received the same time do not return together; without jitter they do. By default they are
-// spread over half a second at first. If you have many clients, make InitialInterval about as long as the
-// service needs to answer all of them: clients / requests per second.
+// When a server has asked for a wait (see [RetryAfter]), the random part of the wait is added to that. At first it
+// spreads clients that received the same time over half a second. If you have many clients, make InitialInterval
+// about as long as the service needs to answer all of them: clients / requests per second.
 //
 // An ExponentialBackOff holds the state of one loop; it must not be used by two loops at once.
 type ExponentialBackOff struct {
@@ -44,9 +43,9 @@ type ExponentialBackOff struct {
 	// but in a policy with a Clock, such as NewExponentialBackOff returns, zero means no waits.
 	InitialInterval time.Duration
 
-	// RandomizationFactor is how far a wait may be from the interval, as a fraction of the interval.
-	// Zero means no randomness; 1 means anything between zero and twice the interval. Other values are
-	// clamped to that range, and NaN means zero. Only ProportionalJitter, the default, uses it.
+	// RandomizationFactor is how far a wait may be from the interval, as a fraction of the interval, from 0
+	// to 1. Other values are clamped to that range, and NaN means zero. Only ProportionalJitter, the default,
+	// uses it.
 	RandomizationFactor float64
 
 	// Multiplier is the factor by which the interval grows. Zero and NaN mean DefaultMultiplier;
@@ -58,19 +57,17 @@ type ExponentialBackOff struct {
 	MaxInterval time.Duration
 
 	// MaxElapsedTime limits the time from the start of the loop to the end of its last wait, attempts
-	// included: NextBackOff refuses a wait that would end later. Zero means no limit; a negative value
-	// means no retries.
+	// included. Zero means no limit; a negative value means no retries.
 	MaxElapsedTime time.Duration
 
-	// Stop is what NextBackOff returns in place of a wait that does not fit into MaxElapsedTime. Leave it
-	// alone: zero means the constant Stop, which ends the loop. A positive value does not end the loop,
-	// but is the wait in place of each one that does not fit.
-	//
-	// One exception, for programs written for cenkalti/backoff v4: if Clock is set, and you call NextBackOff
-	// without a loop of this package, zero means zero.
+	// Stop is for programs written for cenkalti/backoff v4. NextBackOff returns it in place of a wait that does
+	// not fit into MaxElapsedTime. Zero means the constant Stop, which ends the loop. A positive value does not
+	// end the loop: it is the wait. (In such a program, if Clock is set and no loop of this package calls
+	// NextBackOff, zero means zero.)
 	Stop time.Duration
 
-	// Clock measures the elapsed time. Nil means SystemClock. Call Reset after replacing it.
+	// Clock measures the elapsed time. Nil means SystemClock. It is for programs written for v4, and for tests
+	// without testing/synctest. Call Reset after replacing it.
 	Clock Clock
 
 	// Rand is the source of randomness. Set it, with a seed, for waits that can be reproduced. Nil means
@@ -127,9 +124,8 @@ func (b *ExponentialBackOff) Reset() {
 	b.started = true
 }
 
-// NextBackOff returns the next wait, and lets the interval grow. If the wait does not fit into MaxElapsedTime, it
-// returns [Stop], or what the field Stop says. The elapsed time starts at Reset, or here if Reset was never
-// called.
+// NextBackOff returns the next wait, and lets the interval grow. It returns [Stop] if the wait would end after
+// MaxElapsedTime. The elapsed time starts at Reset, or here if Reset was never called.
 func (b *ExponentialBackOff) NextBackOff() time.Duration {
 	if !b.started {
 		b.Reset()
@@ -193,9 +189,8 @@ func (b *ExponentialBackOff) stopValue() time.Duration {
 // GetElapsedTime returns the time since the loop began: since Reset, or since the first NextBackOff if Reset
 // was never called. Before that it is zero.
 //
-// Call it from the operation or from notify, or after the loop. Another goroutine may call it beside a
-// [Ticker] that [NewTicker] has returned, unless Clock steps back. Beside [Retry] it may not: it could meet
-// the Reset with which a loop begins.
+// Call it from the operation or from notify, or after the loop. Another goroutine may call it beside a [Ticker],
+// unless Clock steps back, but not beside [Retry], whose Reset it could meet.
 func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	if !b.started {
 		return 0
@@ -246,7 +241,7 @@ func WithInitialInterval(d time.Duration) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.InitialInterval = d }
 }
 
-// WithRandomizationFactor sets RandomizationFactor: how far a wait may be from its interval, from 0 to 1.
+// WithRandomizationFactor sets RandomizationFactor, how far a wait may be from its interval.
 func WithRandomizationFactor(factor float64) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.RandomizationFactor = factor }
 }
@@ -261,36 +256,34 @@ func WithMaxInterval(d time.Duration) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.MaxInterval = d }
 }
 
-// WithMaxElapsedTime sets MaxElapsedTime, the time for all attempts and waits. Zero means no limit, a negative value no
-// retries.
+// WithMaxElapsedTime sets MaxElapsedTime, the time for all attempts and waits. Zero means no limit.
 func WithMaxElapsedTime(d time.Duration) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.MaxElapsedTime = d }
 }
 
-// WithRetryStopDuration sets Stop, which NextBackOff returns in place of a wait that does not fit into
-// MaxElapsedTime. It is seldom needed.
+// WithRetryStopDuration sets Stop. It is for programs written for cenkalti/backoff v4.
 func WithRetryStopDuration(d time.Duration) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.Stop = d }
 }
 
-// WithJitter sets Jitter, which selects how waits are randomized.
+// WithJitter sets Jitter.
 func WithJitter(jitter Jitter) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.Jitter = jitter }
 }
 
-// WithRand sets Rand, the source of randomness, for waits that can be reproduced.
+// WithRand sets Rand, for waits that can be reproduced.
 func WithRand(r *rand.Rand) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.Rand = r }
 }
 
-// WithClockProvider sets Clock, which measures the elapsed time.
+// WithClockProvider sets Clock. It is for programs written for cenkalti/backoff v4, and for tests without
+// testing/synctest.
 func WithClockProvider(clock Clock) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.Clock = clock }
 }
 
-// Jitter is how an [ExponentialBackOff] randomizes its waits, so that clients that failed together do not
-// retry together. If in doubt, keep the default. The zero value is [ProportionalJitter], and unknown values
-// behave like it.
+// Jitter is how an [ExponentialBackOff] randomizes its waits. If in doubt, keep the default. The zero value is
+// [ProportionalJitter], and unknown values behave like it.
 //
 // In the formulas, U(a, b) is a random duration between a and b, all equally likely; I is the current interval,
 // B the InitialInterval, C the MaxInterval, f the RandomizationFactor, and P the previous wait, or B for the
@@ -298,8 +291,8 @@ func WithClockProvider(clock Clock) ExponentialBackOffOpts {
 type Jitter uint8
 
 const (
-	// ProportionalJitter draws each wait from interval × (1 ± RandomizationFactor): with the default of 0.5, from half
-	// of the interval to one and a half. It alone may exceed MaxInterval. (google-http-java-client, cenkalti/backoff.)
+	// ProportionalJitter waits from half of the interval to one and a half, with the default RandomizationFactor of
+	// 0.5. It alone may exceed MaxInterval. (google-http-java-client, cenkalti/backoff.)
 	//
 	//	U(I·(1−f), I·(1+f))
 	ProportionalJitter Jitter = iota
