@@ -173,6 +173,15 @@ var differences = []difference{
 		},
 	},
 	{
+		6, "waits of zero until InitialInterval changes", "waits [0s 0s]", "waits [0s 1s]",
+		func(context.Context) string {
+			b := exponential(backoff.WithInitialInterval(0))
+			first := b.NextBackOff()
+			b.InitialInterval = time.Second
+			return fmt.Sprintf("waits %v", []time.Duration{first, b.NextBackOff()})
+		},
+	},
+	{
 		6, "JSON", "7 fields", "9 fields",
 		func(context.Context) string {
 			text, err := json.Marshal(exponential())
