@@ -62,6 +62,12 @@ func (m ownMark) As(target any) bool {
 	return ok
 }
 
+// unsearchable is an error that panics when what it wraps is asked for.
+type unsearchable struct{}
+
+func (unsearchable) Error() string { return "unsearchable" }
+func (unsearchable) Unwrap() error { panic("unsearchable") }
+
 // decorator is a user's, through which contexts are found.
 type decorator struct{ v4.BackOff }
 
@@ -114,6 +120,7 @@ func TestResult(t *testing.T) {
 		{"mark beside", zero, fails(errors.Join(errFail, mark)), errGone, 1},
 		{"mark of a mark", zero, fails(v4.Permanent(mark)), mark, 1},
 		{"mark of an As", zero, fails(ownMark{&v4.PermanentError{Err: errGone}}), errGone, 1},
+		{"mark of what cannot be searched", zero, fails(v4.Permanent(unsearchable{})), unsearchable{}, 1},
 		{"empty mark", zero, fails(&v4.PermanentError{}), nil, 1},
 		{"empty mark below", zero, fails(fmt.Errorf("outer: %w", &v4.PermanentError{})), nil, 1},
 		{"nil mark", zero, fails((*v4.PermanentError)(nil)), (*v4.PermanentError)(nil), 1},
