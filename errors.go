@@ -262,8 +262,9 @@ func unmark(err error) (error, bool) {
 	return err, true
 }
 
-// markBelow reports whether there is a mark in err, which was below a mark. The error is final, so a search that does
-// not end, or a panic of one of its methods, must not keep it from the caller. Only so many errors as are left are searched.
+// markBelow reports whether there is a mark in err, which was below a mark. The error is final, and v4 does not look
+// into it: so neither a search without an end nor a panic of one of its methods may keep it from the caller. No more
+// errors are searched than are left.
 func markBelow(err error, left *int) (found bool) {
 	defer func() { _ = recover() }()
 	for err != nil && *left > 0 {

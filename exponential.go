@@ -43,9 +43,9 @@ type ExponentialBackOff struct {
 	// but in a policy with a Clock, such as NewExponentialBackOff returns, zero means no waits.
 	InitialInterval time.Duration
 
-	// RandomizationFactor is how far a wait may be from the interval, as a fraction of the interval, from 0
-	// to 1. Other values are clamped to that range, and NaN means zero. Only ProportionalJitter, the default,
-	// uses it.
+	// RandomizationFactor is how far a wait may be from the interval, as a fraction of the interval.
+	// Zero means no randomness; 1 means anything between zero and twice the interval. Other values are
+	// clamped to that range, and NaN means zero. Only ProportionalJitter, the default, uses it.
 	RandomizationFactor float64
 
 	// Multiplier is the factor by which the interval grows. Zero and NaN mean DefaultMultiplier;

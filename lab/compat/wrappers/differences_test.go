@@ -72,7 +72,7 @@ var differences = []difference{
 		},
 	},
 	{
-		5, "of a policy whose context changes", "waited for the first", "waited for the second",
+		5, "a context of a policy whose context changes", "waited for the first", "waited for the second",
 		func(ctx context.Context) string {
 			ctx, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
@@ -92,7 +92,7 @@ var differences = []difference{
 		},
 	},
 	{
-		5, "whose Err is set and whose Done is nil", "25 calls", "1 calls",
+		5, "a context whose Err is set and whose Done is nil", "25 calls", "1 calls",
 		func(ctx context.Context) string {
 			ctx, cancel := context.WithCancel(ctx)
 			cancel()
@@ -100,7 +100,7 @@ var differences = []difference{
 		},
 	},
 	{
-		5, "whose Done is closed and whose Err is nil", "notified 0 times", "notified 1 times",
+		5, "a context whose Done is closed and whose Err is nil", "notified 0 times", "notified 1 times",
 		func(ctx context.Context) string {
 			ctx, cancel := context.WithCancel(ctx)
 			cancel()
@@ -111,7 +111,7 @@ var differences = []difference{
 		},
 	},
 	{
-		5, "that is nil", "nil context", "backoff: WithContext called with a nil context",
+		5, "a context that is nil", "nil context", "backoff: WithContext called with a nil context",
 		func(context.Context) (text string) {
 			defer func() { text = fmt.Sprint(recover()) }()
 			backoff.WithContext(&backoff.ZeroBackOff{}, nil)
@@ -232,24 +232,24 @@ var differences = []difference{
 		},
 	},
 	{
-		4, "without an error", "panic", "permanent error",
+		4, "a mark without an error", "panic", "permanent error",
 		func(context.Context) string { return (&backoff.PermanentError{}).Error() },
 	},
 	{
-		4, "that is a nil pointer", "panic", "*backoff.PermanentError",
+		4, "a mark that is a nil pointer", "panic", "*backoff.PermanentError",
 		func(context.Context) string {
 			err := backoff.Retry(func() error { return (*backoff.PermanentError)(nil) }, &backoff.ZeroBackOff{})
 			return fmt.Sprintf("%T", err)
 		},
 	},
 	{
-		4, "compared with another", "matches: true", "matches: false",
+		4, "a mark compared with another", "matches: true", "matches: false",
 		func(context.Context) string {
 			return fmt.Sprintf("matches: %v", errors.Is(backoff.Permanent(errGone), backoff.Permanent(errBusy)))
 		},
 	},
 	{
-		7, "whose context has ended, and nobody receives", "2 ticks", "1 ticks",
+		7, "a ticker whose context has ended, and nobody receives", "2 ticks", "1 ticks",
 		func(ctx context.Context) string {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
@@ -265,7 +265,7 @@ var differences = []difference{
 		},
 	},
 	{
-		7, "with a Timer", "", "0s: stop; ",
+		7, "a ticker with a Timer", "", "0s: stop; ",
 		func(ctx context.Context) string {
 			w := &world{began: time.Now()}
 			ticker := backoff.NewTickerWithTimer(&backoff.StopBackOff{}, &ownTimer{w: w})
@@ -275,7 +275,7 @@ var differences = []difference{
 		},
 	},
 	{
-		7, "in a loop", "ended after 1m0s: context deadline exceeded", "ended after 0s: busy",
+		7, "a Timer without a channel", "ended after 1m0s: context deadline exceeded", "ended after 0s: busy",
 		func(ctx context.Context) string {
 			ctx, cancel := context.WithTimeout(ctx, time.Minute)
 			defer cancel()
@@ -285,7 +285,7 @@ var differences = []difference{
 		},
 	},
 	{
-		8, "in a loop", "panic", "gone",
+		8, "nil", "panic", "gone",
 		func(context.Context) string {
 			err := backoff.Retry(func() error { return backoff.Permanent(errGone) }, nil)
 			return err.Error()
