@@ -3,7 +3,6 @@ package vet
 import (
 	"go/ast"
 	"go/types"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,8 +12,8 @@ import (
 )
 
 var (
-	// What all calls to a service share: a Transport has Slots of its own.
-	shareable = []string{"backoff.Slots", "backoff.Budget", "example.com/backoff/httpretry.Transport"}
+	// What all calls to a service share.
+	shareable = []string{"backoff.Slots", "backoff.Budget"}
 
 	// What one of constructors returns has what it is given.
 	constructors = regexp.MustCompile(`^[^(]*\.New\w*$`)
@@ -45,59 +44,16 @@ func (c *checker) declares(cur inspector.Cursor, name *ast.Ident) {
 	}
 }
 
-// forOneCall reports what is at cur if it is of a kind that calls must share, and the function around cur makes one call
-// with it. Its settings are those of e.
+// forOneCall reports e, which is at cur, if it is of a kind that calls must share, and the function around cur makes one
+// call with it.
 func (c *checker) forOneCall(cur inspector.Cursor, kind string, e ast.Expr) {
 	if !slices.Contains(shareable, kind) || starts(around(cur).Node()) {
 		return
 	}
-	isClient := strings.Contains(kind, "/")
-	if isClient && !c.ownSlots(cur, e) {
-		return
-	}
 	if c.spent(cur) {
-		name := kind[strings.LastIndex(kind, ".")+1:]
-		rule := "slots"
-		if name == "Budget" {
-			rule = "budget"
-		}
-		c.Reportf(e.Pos(), "this %s is made for one call, and protects nothing: share one between all calls [%s]", name, rule)
+		name := strings.TrimPrefix(kind, "backoff.")
+		c.Reportf(e.Pos(), "this %s is made for one call, and protects nothing: share one between all calls [%s]", name, strings.ToLower(name))
 	}
-}
-
-// ownSlots reports whether the client at cur, which has the settings e, has Slots of its own, though nothing in it is
-// the call's. In a command it may well make the only call.
-func (c *checker) ownSlots(cur inspector.Cursor, e ast.Expr) bool {
-	if c.Pkg.Name() == "main" {
-		return false
-	}
-	if cur.ParentEdgeKind() == edge.UnaryExpr_X {
-		cur = cur.Parent()
-	}
-
-	settings := []*policy{c.policy(e)}
-	if v, ok := c.object(holder(cur)).(*types.Var); ok && !v.IsField() {
-		settings = append(settings, c.policy(holder(cur)))
-	}
-	return !slices.ContainsFunc(settings, func(p *policy) bool {
-		values := slices.Concat(slices.Collect(maps.Values(p.set))...)
-		return p.set["Slots"] != nil || slices.ContainsFunc(values, c.local)
-	})
-}
-
-// local reports whether e uses a variable of the function around it.
-func (c *checker) local(e ast.Expr) bool {
-	for n := range ast.Preorder(e) {
-		name, ok := n.(*ast.Ident)
-		if !ok {
-			continue
-		}
-		v, ok := c.object(name).(*types.Var)
-		if ok && !v.IsField() && v.Kind() != types.PackageVar && !within(v.Pos(), e) {
-			return true
-		}
-	}
-	return false
 }
 
 // spent reports whether what is at cur goes into one call by a Retrier or a client, through literals, constructors and

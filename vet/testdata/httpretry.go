@@ -8,8 +8,8 @@ import (
 )
 
 type Transport struct {
-	Base   http.RoundTripper
 	Slots  *backoff.Slots
+	Budget *backoff.Budget
 	Policy func() backoff.BackOff
 }
 

@@ -27,16 +27,19 @@ func wrong(ctx context.Context) error {
 }
 
 func wrongClient(req *http.Request) {
-	client := &http.Client{Transport: &httpretry.Transport{}} // want `this Transport is made for one call, and protects nothing: share one between all calls \[slots\]`
+	client := &http.Client{Transport: &httpretry.Transport{
+		Slots:  new(backoff.Slots),  // want `this Slots is made for one call`
+		Budget: new(backoff.Budget), // want `this Budget is made for one call`
+	}}
 	defer client.CloseIdleConnections()
 	_, _ = client.Do(req)
 }
 
 // These share what counts, make more than one call, or are kept.
-func right(ctx context.Context, ids []string, base http.RoundTripper) func() error {
+func right(ctx context.Context, ids []string) func() error {
 	r := backoff.Retrier{Slots: shared}
 	_ = r.Do(ctx, get)
-	_, _ = (&http.Client{Transport: &httpretry.Transport{Base: base}}).Get("/")
+	_, _ = (&http.Client{Transport: &httpretry.Transport{}}).Get("/") // it limits nothing
 	_, _ = (&http.Client{Transport: &httpretry.Transport{Slots: shared}}).Get("/")
 
 	batch := backoff.Retrier{Slots: backoff.NewSlots(20)}
