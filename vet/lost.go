@@ -8,14 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/tools/go/ast/edge"
 	"golang.org/x/tools/go/ast/inspector"
 )
 
 var (
-	// What one of results returns is all that it does.
-	results = regexp.MustCompile(`^(Permanent|RetryAfter|With\w+)$`)
-
 	// A mark is what one of marks returns.
 	marks = regexp.MustCompile(`^(Permanent|RetryAfter)$`)
 
@@ -24,13 +20,6 @@ var (
 
 	verb = regexp.MustCompile(`%[-+# 0]*[0-9.]*([a-zA-Z%])`)
 )
-
-// unused reports the call of name at cur if nothing uses its result.
-func (c *checker) unused(cur inspector.Cursor, call *ast.CallExpr, name string) {
-	if cur.ParentEdgeKind() == edge.ExprStmt_X && results.MatchString(name) {
-		c.Reportf(call.Pos(), "%s does nothing but return a value, which is lost here [lost]", name)
-	}
-}
 
 // printed reports a mark that the call at cur makes part of a text.
 func (c *checker) printed(cur inspector.Cursor, call *ast.CallExpr) {

@@ -2,9 +2,9 @@ package vet
 
 import (
 	"go/ast"
-	"go/constant"
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ast/edge"
@@ -12,14 +12,12 @@ import (
 )
 
 var (
-	// What one of makers makes is another one each time.
-	makers = regexp.MustCompile(`(?i)uuid.*\.(New|Must)|ulid.*\.(Make|New|Must)|nanoid|\b(xid|ksuid)\.New|^(crypto/rand|math/rand(/v2)?)\.|^time\.Now$`)
-
-	setsHeader = regexp.MustCompile(`^\(net/http\.Header\)\.(Set|Add)$`)
-
 	// A request is made by newRequest, and sent by one of sendings.
 	newRequest = regexp.MustCompile(`^net/http\.NewRequest(WithContext)?$`)
 	sendings   = regexp.MustCompile(`^(\(\*net/http\.Client\)|net/http)\.(Do|Get|Head|Post|PostForm)$`)
+
+	// One of runs runs a command.
+	runs = regexp.MustCompile(`^\(\*os/exec\.Cmd\)\.(Run|Start|Output|CombinedOutput)$`)
 
 	// What has one of these types is read once.
 	reader = regexp.MustCompile(`^\*?(io\.Reader|io\.ReadCloser|bytes\.(Buffer|Reader)|strings\.Reader|os\.File)$`)
@@ -54,35 +52,9 @@ func (c *checker) eachAttempt(op ast.Node) {
 	for n := range ast.Preorder(op) {
 		switch n := n.(type) {
 		case *ast.CallExpr:
-			c.key(op, n)
 			c.drained(op, n)
 		case *ast.AssignStmt:
 			c.unread(op, n)
-		}
-	}
-}
-
-// key reports a key for idempotency that op makes for each attempt.
-func (c *checker) key(op ast.Node, call *ast.CallExpr) {
-	if !setsHeader.MatchString(c.name(call.Fun)) {
-		return
-	}
-	name := c.TypesInfo.Types[call.Args[0]].Value
-	if name == nil || !strings.HasSuffix(strings.ToLower(constant.StringVal(name)), "idempotency-key") {
-		return
-	}
-
-	key := call.Args[1]
-	if v, ok := c.object(key).(*types.Var); ok && within(v.Pos(), op) {
-		key = c.value(v)
-	}
-	if key == nil {
-		return
-	}
-	for n := range ast.Preorder(key) {
-		if maker, ok := n.(*ast.CallExpr); ok && makers.MatchString(c.name(maker.Fun)) {
-			c.Reportf(call.Pos(), "each attempt has a key of its own, so the server takes it for another request: make the key before the loop [key]")
-			return
 		}
 	}
 }
@@ -99,9 +71,21 @@ func (c *checker) drained(op ast.Node, call *ast.CallExpr) {
 		}
 	case name == "(*net/http.Client).Do":
 		body = c.sent(op, call.Args[0])
+	case runs.MatchString(name):
+		c.ran(op, call)
+		return
 	}
 	if body != nil && !c.mentions(op, rewinds) && !setsBody(op) {
 		c.Reportf(call.Pos(), "the first attempt reads %s to its end, and the next one sends nothing: make it in each attempt [body]", types.ExprString(body))
+	}
+}
+
+// ran reports a command from outside of op that an attempt runs, which can be done once.
+func (c *checker) ran(op ast.Node, call *ast.CallExpr) {
+	v, ok := c.object(ast.Unparen(call.Fun).(*ast.SelectorExpr).X).(*types.Var)
+	again := func(use inspector.Cursor) bool { return assigned(use) != nil && within(use.Node().Pos(), op) }
+	if ok && !v.IsField() && !within(v.Pos(), op) && !slices.ContainsFunc(c.uses[v], again) {
+		c.Reportf(call.Pos(), "%s can be run once, and the next attempt fails: make it in each attempt [body]", v.Name())
 	}
 }
 
@@ -160,7 +144,8 @@ func (c *checker) unread(op ast.Node, assign *ast.AssignStmt) {
 			return
 		}
 	}
-	if read {
+	if read && !c.reported[call] {
+		c.reported[call] = true
 		c.Reportf(call.Pos(), "nothing looks at the status, so a 503 is a success: return an error for it [status]")
 	}
 }

@@ -143,16 +143,24 @@ func (c *checker) multiplied(r, op ast.Expr) {
 		return
 	}
 	c.inside(lit, func(call *ast.CallExpr) {
-		method, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || !sendings.MatchString(c.name(method)) {
-			return
-		}
-		for _, transport := range c.policy(method.X).set["Transport"] {
-			if typeName(c.TypesInfo.TypeOf(transport)) == "example.com/backoff/httpretry.Transport" && !c.once(transport) {
-				c.Reportf(call.Pos(), "this client makes several attempts itself, and they multiply: use either [nested]")
-			}
+		if transport := c.transport(call); transport != nil && !c.once(transport) {
+			c.Reportf(call.Pos(), "this client makes several attempts itself, and they multiply: use either [nested]")
 		}
 	})
+}
+
+// transport returns the Transport of httpretry by which call sends a request, or nil if the package shows none.
+func (c *checker) transport(call *ast.CallExpr) ast.Expr {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || !sendings.MatchString(c.name(method)) {
+		return nil
+	}
+	for _, transport := range c.policy(method.X).set["Transport"] {
+		if typeName(c.TypesInfo.TypeOf(transport)) == "example.com/backoff/httpretry.Transport" {
+			return transport
+		}
+	}
+	return nil
 }
 
 // once reports whether the Retrier or client r may make no retries.

@@ -63,6 +63,9 @@ func run(pass *analysis.Pass) (any, error) {
 func (c *checker) call(cur inspector.Cursor, call *ast.CallExpr) {
 	c.makes(cur, call)
 	c.printed(cur, call)
+	if assign, ok := cur.Parent().Node().(*ast.AssignStmt); ok && c.transport(call) != nil {
+		c.unread(outermost(cur).Node(), assign)
+	}
 	if r, op := c.retrier(call); r != nil {
 		c.byRetrier(cur, call, r, op)
 		return
@@ -72,7 +75,6 @@ func (c *checker) call(cur inspector.Cursor, call *ast.CallExpr) {
 	if version == 0 {
 		return
 	}
-	c.unused(cur, call, name)
 
 	if name == "NextBackOff" {
 		policy := ast.Unparen(call.Fun).(*ast.SelectorExpr).X
@@ -97,7 +99,7 @@ func (c *checker) call(cur inspector.Cursor, call *ast.CallExpr) {
 			c.context(cur, call, policy, p)
 		}
 		if ctx := p.set["WithContext"]; version == own && len(ctx) == 1 {
-			c.classified(cur, ctx[0], call.Args[0])
+			c.failed(cur, ctx[0], call.Args[0], false)
 		}
 	}
 }
@@ -112,12 +114,14 @@ func (c *checker) byRetrier(cur inspector.Cursor, call *ast.CallExpr, r, op ast.
 	c.leaving(call, r, op)
 	c.deferred(cur, ctx)
 	c.again(cur)
-	if p := c.policy(r); !p.unknown && p.set["Retryable"] == nil {
-		c.classified(cur, ctx, op)
-	}
 	if c.name(call.Fun) == "example.com/backoff/sqlretry.Do" {
 		c.transaction(call.Args[1], op)
+		op = nil
 	}
+	if p := c.policy(r); p.unknown || p.set["Retryable"] != nil {
+		op = nil
+	}
+	c.failed(cur, ctx, op, !c.once(r))
 }
 
 // loopPolicy returns the argument of a call that becomes the policy of a loop, or nil.

@@ -41,7 +41,7 @@ func TestAnalyzer(t *testing.T) {
 		try(os.WriteFile(filepath.Join(folder, "backoff.go"), stub, 0o666))
 	}
 	packages := []string{
-		"again", "attempts", "classify", "loops", "lost", "onecall", "operation", "program", "retrier", "settings",
+		"again", "attempts", "classify", "equal", "loops", "lost", "onecall", "operation", "program", "retrier", "settings",
 		"shared", "versions", "wait",
 	}
 	if slices.Contains(build.Default.ReleaseTags, "go1.27") {

@@ -11,16 +11,19 @@ type status struct{}
 
 func (*status) Error() string { return "" }
 
-var uploads backoff.Retrier
+var (
+	uploads    backoff.Retrier
+	errMissing = errors.New("missing")
+)
 
 func wrong(ctx context.Context) bool {
 	err := uploads.Do(ctx, put)
-	return errors.As(err, new(*status)) // want `if ctx has ended, err also matches the last attempt's error: ask for the context's end first \[classify\]`
+	return errors.As(err, new(*status)) // want `an error of a cancelled call can match this, too: ask for context.Canceled first \[classify\]`
 }
 
 func wrongLoop(ctx context.Context) bool {
 	err := backoff.Retry(func() error { return put(ctx) }, backoff.WithContext(backoff.NewExponentialBackOff(), ctx))
-	return temporary(err) // want `if ctx has ended`
+	return temporary(err) // want `an error of a cancelled call`
 }
 
 func right(ctx context.Context) bool {
@@ -52,3 +55,49 @@ func endless() bool {
 func put(ctx context.Context) error { return nil }
 func temporary(err error) bool      { return errors.As(err, new(*status)) }
 func over(err error) bool           { return errors.Is(err, context.Canceled) }
+
+func wrongOrder(ctx context.Context) int {
+	err := uploads.Do(ctx, func(ctx context.Context) error { return backoff.Permanent(put(ctx)) })
+	switch {
+	case errors.Is(err, errMissing): // want `an error of a cancelled call`
+		return 404
+	case errors.Is(err, context.Canceled):
+		return 499
+	}
+	return 500
+}
+
+func rightOrder(ctx context.Context) bool {
+	late := uploads.Do(ctx, put)
+	if errors.Is(late, errMissing) {
+		return false
+	}
+	if errors.Is(late, context.DeadlineExceeded) {
+		return true
+	}
+	err := uploads.Do(ctx, put)
+	if errors.Is(err, errMissing) || errors.Is(err, context.Canceled) {
+		return true
+	}
+	again := uploads.Do(ctx, put)
+	if ctx.Err() != nil {
+		return false
+	}
+	return errors.Is(again, errMissing) && !errors.Is(again, context.Canceled)
+}
+
+func wrongHelper(ctx context.Context) int {
+	_ = uploads.Do(ctx, put)
+	err := uploads.Do(ctx, put)
+	return code(500, err)
+}
+
+func code(other int, err error) int {
+	if errors.Is(err, errMissing) { // want `an error of a cancelled call`
+		return 404
+	}
+	if errors.Is(err, context.Canceled) {
+		return 499
+	}
+	return other
+}

@@ -8,7 +8,6 @@ import (
 )
 
 func wrong(policy backoff.BackOff, err error) error {
-	backoff.WithMaxRetries(policy, 3) // want `WithMaxRetries does nothing but return a value, which is lost here \[lost\]`
 	return backoff.Retry(func() error {
 		if err := checked(err); err != nil {
 			return fmt.Errorf("%d: %v", 1, err) // want `what Permanent returns is only text under %v: use %w \[lost\]`
@@ -18,9 +17,6 @@ func wrong(policy backoff.BackOff, err error) error {
 }
 
 func right(err error) error {
-	policy := backoff.NewExponentialBackOff()
-	policy.Reset()
-	backoff.Retry(func() error { return nil }, policy)
 	if err = checked(err); err != nil {
 		return fmt.Errorf("outside of a loop: %v", err)
 	}

@@ -7,23 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net/http"
-	"strconv"
+	"os/exec"
 
 	own "example.com/backoff"
+	"example.com/backoff/httpretry"
 	"github.com/cenkalti/backoff/v4"
 )
 
 var calls own.Retrier
-
-func wrongKey(ctx context.Context) error {
-	return calls.Do(ctx, func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, "POST", "/orders", nil)
-		req.Header.Set("Idempotency-Key", strconv.Itoa(rand.Int())) // want `each attempt has a key of its own, so the server takes it for another request: make the key before the loop \[key\]`
-		return err
-	})
-}
 
 func wrongBody(b backoff.BackOff, payload []byte) error {
 	body := bytes.NewReader(payload)
@@ -45,6 +37,28 @@ func wrongStatus(b own.BackOff) (v any, err error) {
 	return v, err
 }
 
+func wrongClient(req *http.Request) (v any, err error) {
+	client := &http.Client{Transport: &httpretry.Transport{}}
+	resp, err := client.Do(req) // want `nothing looks at the status`
+	if err == nil {
+		err = json.NewDecoder(resp.Body).Decode(&v)
+	}
+	return v, err
+}
+
+func wrongCommand(b backoff.BackOff) error {
+	cmd := exec.Command("true")
+	return backoff.Retry(func() error { return cmd.Run() }, b) // want `cmd can be run once, and the next attempt fails: make it in each attempt \[body\]`
+}
+
+func rightCommand(b backoff.BackOff) error {
+	var cmd *exec.Cmd
+	return backoff.Retry(func() error {
+		cmd = exec.Command("true")
+		return cmd.Run()
+	}, b)
+}
+
 func rightBody(b backoff.BackOff, payload []byte) error {
 	req, _ := http.NewRequest("POST", "/orders", bytes.NewReader(payload))
 	return backoff.Retry(func() error {
@@ -54,13 +68,12 @@ func rightBody(b backoff.BackOff, payload []byte) error {
 	}, b)
 }
 
-func right(ctx context.Context, key string, payload []byte) error {
+func right(ctx context.Context, payload []byte) error {
 	get, _ := http.NewRequest("GET", "/orders", nil)
 	body := bytes.NewReader(payload)
 	return calls.Do(ctx, func(ctx context.Context) error {
 		body.Seek(0, 0)
 		req, err := http.NewRequestWithContext(ctx, "POST", "/orders", body)
-		req.Header.Set("Idempotency-Key", key)
 		if err != nil {
 			return err
 		}
