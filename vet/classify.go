@@ -18,27 +18,31 @@ var (
 	// What has one of these names asks for it, too, or for the end of the retries.
 	ended = regexp.MustCompile(`(?i)cancel|deadline|timeout|context|ended|ErrNoSlot|Exhausted`)
 
-	// An error that one of these variables holds is joined to others.
-	joined = regexp.MustCompile(`^(context\.(Canceled|DeadlineExceeded)|example.com/backoff\.Err\w+)$`)
-
 	predicate = regexp.MustCompile(`^func\((\w+ )?error\) (\(\w+ bool\)|bool)$`)
 )
 
-// failed applies the rules for what is asked about the error of the loop at cur, which ends with ctx. It calls op, if
-// nothing else may end it. If joins, it joins the last error to another.
+// failed applies the rules for what is asked about the error of the loop at cur, which ends with ctx. It calls op, or
+// something that is not known. If joins, it joins the last error to another, unless that is Permanent.
 func (c *checker) failed(cur inspector.Cursor, ctx, op ast.Expr, joins bool) {
-	assign, ok := cur.Parent().Node().(*ast.AssignStmt)
-	if !ok {
-		return
+	var failure ast.Expr
+	end := cur.Node().End()
+	switch parent := cur.Parent().Node().(type) {
+	case *ast.AssignStmt:
+		failure = parent.Lhs[len(parent.Lhs)-1]
+	case *ast.RangeStmt: // over Attempts
+		args := cur.Node().(*ast.CallExpr).Args
+		if address, ok := args[len(args)-1].(*ast.UnaryExpr); ok {
+			failure = address.X
+		}
+		end = parent.End()
 	}
-	v, ok := c.object(assign.Lhs[len(assign.Lhs)-1]).(*types.Var)
+	v, ok := c.object(failure).(*types.Var)
 	if !ok || v.IsField() || v.Kind() == types.PackageVar {
 		return
 	}
 
 	fn := c.function(op)
 	goesOn := fn != nil && !c.stopsLoop(fn)
-	end := cur.Node().End()
 	var uses []inspector.Cursor
 	for _, use := range c.uses[v] {
 		if use.Node().Pos() < end || around(use) != around(cur) {
@@ -69,15 +73,18 @@ func (c *checker) compared(use inspector.Cursor, joins bool) {
 	}
 	for _, other := range others {
 		v, ok := c.object(other).(*types.Var)
-		if ok && v.Kind() == types.PackageVar && (joins || joined.MatchString(v.Pkg().Path()+"."+v.Name())) {
-			c.Reportf(use.Node().Pos(), "this error has %s joined to another, and does not equal it: use errors.Is [equal]", types.ExprString(other))
+		if !ok || v.Kind() != types.PackageVar {
+			continue
+		}
+		if joins || version(v.Pkg()) == own || asksContext.MatchString(v.Pkg().Path()+"."+v.Name()) {
+			c.Reportf(use.Node().Pos(), "this error can be %s joined to another, which is not equal to it: use errors.Is [equal]", types.ExprString(other))
 			return
 		}
 	}
 }
 
-// classified reports the first question of which kind the error at uses is, if that comes before the question whether it
-// is context.Canceled. If goesOn, somebody must ask that. The error exists from pos on, in fn.
+// classified reports the first question of which kind the error at uses is, if the question whether it is
+// context.Canceled comes later; or, if goesOn, if no such question comes at all. The error exists from pos on, in fn.
 func (c *checker) classified(fn ast.Node, pos token.Pos, uses []inspector.Cursor, goesOn bool) {
 	for i, use := range uses {
 		call, ok := use.Parent().Node().(*ast.CallExpr)
@@ -87,14 +94,20 @@ func (c *checker) classified(fn ast.Node, pos token.Pos, uses []inspector.Cursor
 		if c.asks(fn, pos, call.End()) {
 			return
 		}
-		c.classifiedBy(call, use.ParentEdgeIndex())
+		if decl, ok := c.function(call.Fun).(*ast.FuncDecl); ok && !c.reported[decl.Name] {
+			c.reported[decl.Name] = true
+			params := c.TypesInfo.Defs[decl.Name].(*types.Func).Signature().Params()
+			v := params.At(min(use.ParentEdgeIndex(), params.Len()-1))
+			c.classified(decl, decl.Type.End(), c.uses[v], false)
+		}
 		if c.asksItself(call) {
 			return
 		}
 
+		canceled := func(e ast.Expr) bool { return types.ExprString(e) == "context.Canceled" }
 		later := func(other inspector.Cursor) bool {
 			question, ok := other.Parent().Node().(*ast.CallExpr)
-			return ok && types.ExprString(question.Args[len(question.Args)-1]) == "context.Canceled" && statement(other) != statement(use)
+			return ok && slices.ContainsFunc(question.Args, canceled) && statement(other) != statement(use)
 		}
 		classifier := c.classifier(call)
 		never := classifier && goesOn && !c.asks(fn, pos, fn.End())
@@ -103,17 +116,6 @@ func (c *checker) classified(fn ast.Node, pos token.Pos, uses []inspector.Cursor
 			return
 		}
 	}
-}
-
-// classifiedBy applies the rule classify to the i-th parameter of the function that call calls, if it is one of the package.
-func (c *checker) classifiedBy(call *ast.CallExpr, i int) {
-	decl, ok := c.function(call.Fun).(*ast.FuncDecl)
-	if !ok || c.reported[decl.Name] {
-		return
-	}
-	c.reported[decl.Name] = true
-	params := c.TypesInfo.Defs[decl.Name].(*types.Func).Signature().Params()
-	c.classified(decl, decl.Type.End(), c.uses[params.At(min(i, params.Len()-1))], false)
 }
 
 // asks reports whether anything in n, from pos to end, asks whether a context has ended.

@@ -4,20 +4,14 @@ import (
 	"go/ast"
 	"go/types"
 	"regexp"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ast/edge"
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-var (
-	// What all calls to a service share.
-	shareable = []string{"backoff.Slots", "backoff.Budget"}
-
-	// What one of constructors returns has what it is given.
-	constructors = regexp.MustCompile(`^[^(]*\.New\w*$`)
-)
+// What one of constructors returns has what it is given.
+var constructors = regexp.MustCompile(`^[^(]*\.New\w*$`)
 
 // makes applies the rules slots and budget to the call at cur, if it makes what calls must share.
 func (c *checker) makes(cur inspector.Cursor, call *ast.CallExpr) {
@@ -47,10 +41,8 @@ func (c *checker) declares(cur inspector.Cursor, name *ast.Ident) {
 // forOneCall reports e, which is at cur, if it is of a kind that calls must share, and the function around cur makes one
 // call with it.
 func (c *checker) forOneCall(cur inspector.Cursor, kind string, e ast.Expr) {
-	if !slices.Contains(shareable, kind) || starts(around(cur).Node()) {
-		return
-	}
-	if c.spent(cur) {
+	shareable := kind == "backoff.Slots" || kind == "backoff.Budget"
+	if shareable && !starts(around(cur).Node()) && c.spent(cur) {
 		name := strings.TrimPrefix(kind, "backoff.")
 		c.Reportf(e.Pos(), "this %s is made for one call, and protects nothing: share one between all calls [%s]", name, strings.ToLower(name))
 	}

@@ -130,7 +130,7 @@ func (c *checker) unread(op ast.Node, assign *ast.AssignStmt) {
 		return
 	}
 	resp, ok := c.object(assign.Lhs[0]).(*types.Var)
-	if !ok || !within(resp.Pos(), op) {
+	if !ok || !within(resp.Pos(), op) || c.value(resp) != assign.Rhs[0] {
 		return
 	}
 

@@ -14,10 +14,10 @@ var (
 
 func wrong(ctx context.Context) int {
 	err := users.Do(ctx, get)
-	if err != nil && err != errMissing { // want `this error has errMissing joined to another, and does not equal it: use errors.Is \[equal\]`
+	if err != nil && err != errMissing { // want `this error can be errMissing joined to another, which is not equal to it: use errors.Is \[equal\]`
 		return 500
 	}
-	switch err { // want `this error has context.Canceled joined`
+	switch err { // want `this error can be context.Canceled joined`
 	case nil:
 		return 200
 	case context.Canceled:
@@ -28,7 +28,15 @@ func wrong(ctx context.Context) int {
 
 func wrongLoop(ctx context.Context) bool {
 	err := backoff.Retry(func() error { return get(ctx) }, backoff.WithContext(backoff.NewExponentialBackOff(), ctx))
-	return err == context.DeadlineExceeded // want `this error has context.DeadlineExceeded joined`
+	return err == context.DeadlineExceeded // want `this error can be context.DeadlineExceeded joined`
+}
+
+func wrongStatement(ctx context.Context) bool {
+	var err error
+	for range backoff.Attempts(backoff.WithContext(backoff.NewExponentialBackOff(), ctx), &err) {
+		err = get(ctx)
+	}
+	return err == context.Canceled // want `this error can be context.Canceled joined`
 }
 
 // These errors come as they are.
