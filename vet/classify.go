@@ -16,7 +16,7 @@ var (
 	asksContext = regexp.MustCompile(`^(context\.(Canceled|DeadlineExceeded|Cause)|\(context\.Context\)\.(Err|Done))$`)
 
 	// What has one of these names asks for it, too, or for the end of the retries.
-	ended = regexp.MustCompile(`(?i)cancel|deadline|timeout|context|ended|ErrNoSlot|Exhausted`)
+	ended = regexp.MustCompile(`(?i)cancel|deadline|timeout|context.|ended|ErrNoSlot|Exhausted`)
 
 	predicate = regexp.MustCompile(`^func\((\w+ )?error\) (\(\w+ bool\)|bool)$`)
 )
@@ -45,7 +45,7 @@ func (c *checker) failed(cur inspector.Cursor, ctx, op ast.Expr, joins bool) {
 	goesOn := fn != nil && !c.stopsLoop(fn)
 	var uses []inspector.Cursor
 	for _, use := range c.uses[v] {
-		if use.Node().Pos() < end || around(use) != around(cur) {
+		if use.Node().Pos() < end {
 			continue
 		}
 		if assigned(use) != nil {

@@ -8,9 +8,10 @@ import (
 )
 
 type Transport struct {
-	Slots  *backoff.Slots
-	Budget *backoff.Budget
-	Policy func() backoff.BackOff
+	MaxAttempts int
+	Slots       *backoff.Slots
+	Budget      *backoff.Budget
+	Policy      func() backoff.BackOff
 }
 
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) { return nil, nil }

@@ -44,6 +44,8 @@ func Attempts(b BackOff, err *error) iter.Seq[int] { return nil }
 func RetryAfter(err error, d time.Duration) error  { return err }
 func Permanent(err error) error                    { return err }
 
+var ErrNoSlot error
+
 type Budget struct{ Capacity int }
 
 type Slots struct{ n int }

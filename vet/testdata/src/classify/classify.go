@@ -2,9 +2,11 @@ package classify
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 
 	"example.com/backoff"
+	"example.com/backoff/sqlretry"
 )
 
 type status struct{}
@@ -39,7 +41,14 @@ func helped(ctx context.Context) bool {
 // An error of that kind may end these loops.
 var some = backoff.Retrier{Retryable: temporary}
 
-func final(ctx context.Context) bool {
+func final(ctx context.Context, given *backoff.Retrier) bool {
+	conflict := sqlretry.Do(ctx, nil, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error { return put(ctx) })
+	if temporary(conflict) {
+		return true
+	}
+	if err := given.Do(ctx, put); temporary(err) {
+		return true
+	}
 	if err := some.Do(ctx, put); temporary(err) {
 		return true
 	}
@@ -80,16 +89,27 @@ func rightOrder(ctx context.Context) bool {
 		return true
 	}
 	again := uploads.Do(ctx, put)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(again, context.Canceled) {
 		return false
 	}
-	return errors.Is(again, errMissing) && !errors.Is(again, context.Canceled)
+	if errors.Is(again, errMissing) {
+		return true
+	}
+	return errors.Is(again, context.Canceled)
+}
+
+func rightLater(ctx context.Context) bool {
+	err := uploads.Do(ctx, put)
+	if temporary(err) {
+		return ctx.Err() == nil
+	}
+	return false
 }
 
 func wrongHelper(ctx context.Context) int {
-	_ = uploads.Do(ctx, put)
-	err := uploads.Do(ctx, put)
-	return code(500, err)
+	first := uploads.Do(ctx, put)
+	second := uploads.Do(ctx, put)
+	return code(500, first) + code(500, second)
 }
 
 func code(other int, err error) int {

@@ -26,6 +26,11 @@ func wrong(ctx context.Context) int {
 	return 404
 }
 
+func wrongPart(ctx context.Context) bool {
+	err := users.Do(ctx, func(ctx context.Context) error { return backoff.Permanent(get(ctx)) })
+	return err == backoff.ErrNoSlot // want `this error can be backoff.ErrNoSlot joined`
+}
+
 func wrongLoop(ctx context.Context) bool {
 	err := backoff.Retry(func() error { return get(ctx) }, backoff.WithContext(backoff.NewExponentialBackOff(), ctx))
 	return err == context.DeadlineExceeded // want `this error can be context.DeadlineExceeded joined`

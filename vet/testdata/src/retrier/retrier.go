@@ -19,6 +19,7 @@ var (
 	orders    backoff.Retrier
 	unlimited = backoff.Retrier{AttemptTimeout: -1}
 	client    = &http.Client{Transport: &httpretry.Transport{}}
+	single    = &http.Client{Transport: &httpretry.Transport{MaxAttempts: 1}}
 )
 
 type shop struct{ db *sql.DB }
@@ -75,6 +76,7 @@ func (s *shop) rightCalls(ctx context.Context, other *backoff.Retrier, req *http
 		return err
 	})
 	_ = calls.Do(ctx, func(attempt context.Context) (err error) {
+		_, _ = single.Do(req)
 		go get(ctx)
 		_ = other.Do(attempt, get)
 		conn, err = dial(ctx) // it is kept
