@@ -4,8 +4,7 @@
 //
 //   - The server is busy, limits the rate, is slow, drops a connection, and does not know a page. The client tries again,
 //     except after the last of these.
-//   - The server goes down. All calls share a budget for their retries. When it is empty, a call makes one attempt.
-//   - The server is back. Each success puts something into the budget, and soon it pays for a retry again.
+//   - The server goes down. A call makes four attempts, and gives up. Then the server is back.
 //   - The server hangs while ten calls come in each second. All calls share slots. When attempts run out of time, most
 //     calls wait in line, and are made when the server answers again.
 //
@@ -45,9 +44,8 @@ func run(ctx context.Context, listener net.Listener, base http.RoundTripper, out
 
 	transport := newTransport(base)
 	d := &demo{
-		client: &http.Client{Transport: transport},
+		client: newClient(transport),
 		server: "http://" + listener.Addr().String(),
-		budget: transport.Budget,
 		slots:  transport.Slots,
 		out:    out,
 		start:  time.Now(),
@@ -55,9 +53,7 @@ func run(ctx context.Context, listener net.Listener, base http.RoundTripper, out
 	transport.Notify = d.retry
 	defer transport.CloseIdleConnections()
 
-	fmt.Fprintf(out, "A call makes at most 4 attempts of %v each.\n"+
-		"The calls' budget has %d tokens: a retry takes 5, and returns them if it succeeds;\n"+
-		"any other success adds 1.\n\n", attemptTimeout, d.budget.Tokens())
+	fmt.Fprintf(out, "A call makes at most 4 attempts of %v each, and takes at most %v.\n\n", attemptTimeout, callTimeout)
 
 	d.print("The server is up, and misbehaves.")
 	d.call(ctx, "/busy", "/limited", "/slow", "/dropped", "/missing")
@@ -65,13 +61,12 @@ func run(ctx context.Context, listener net.Listener, base http.RoundTripper, out
 	fmt.Fprintln(out)
 	d.print("The server goes down.")
 	handler.down.Store(true)
-	d.call(ctx, "/news", "/news", "/news", "/news") // three retries, two, none and none
-	d.print("4 calls made %d requests. Without the budget they would have made 16.", handler.requests["/news"])
+	d.call(ctx, "/news")
 
 	fmt.Fprintln(out)
 	d.print("The server is back.")
 	handler.down.Store(false)
-	d.call(ctx, "/news", "/news", "/news", "/news", "/news", "/busy")
+	d.call(ctx, "/news")
 
 	fmt.Fprintln(out)
 	transport.Notify = nil
@@ -82,7 +77,6 @@ func run(ctx context.Context, listener net.Listener, base http.RoundTripper, out
 type demo struct {
 	client *http.Client
 	server string // its URL
-	budget *backoff.Budget
 	slots  *backoff.Slots
 	out    io.Writer
 	start  time.Time
@@ -93,9 +87,9 @@ func (d *demo) call(ctx context.Context, paths ...string) {
 	for _, path := range paths {
 		page, err := get(ctx, d.client, d.server+path)
 		if err != nil {
-			d.print("budget %2d  %-8s  failed: %v", d.budget.Tokens(), path, err)
+			d.print("%-8s  failed: %v", path, err)
 		} else {
-			d.print("budget %2d  %-8s  ok, %d bytes", d.budget.Tokens(), path, len(page))
+			d.print("%-8s  ok, %d bytes", path, len(page))
 		}
 		time.Sleep(pause)
 	}
@@ -103,7 +97,7 @@ func (d *demo) call(ctx context.Context, paths ...string) {
 
 // retry prints a failed attempt, and the wait before the next.
 func (d *demo) retry(req *http.Request, attempt int, err error, wait time.Duration) {
-	d.print("budget %2d  %-8s  attempt %d: %v, wait %.2fs", d.budget.Tokens(), req.URL.Path, attempt, err, wait.Seconds())
+	d.print("%-8s  attempt %d: %v, wait %.2fs", req.URL.Path, attempt, err, wait.Seconds())
 }
 
 // hang lets the server hang while calls come, and shows how the slots keep most of them waiting until it answers again.
@@ -112,8 +106,8 @@ func (d *demo) hang(ctx context.Context, handler *server) {
 	handler.hangs.Store(true)
 	const calls = 25
 	results := d.crowd(ctx, calls, time.Second/10)
-	d.print("%d calls have come. The slots let %d run at once: the server works on %d, and %d wait in line.",
-		calls, d.slots.Limit(), handler.working.Load(), d.slots.Waiting())
+	d.print("%d calls have come. The slots let %d run at once, and %d wait in line.",
+		calls, d.slots.Limit(), d.slots.Waiting())
 
 	handler.hangs.Store(false)
 	d.print("The server answers again.")

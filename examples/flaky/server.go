@@ -12,7 +12,6 @@ import (
 type server struct {
 	down     atomic.Bool
 	hangs    atomic.Bool
-	working  atomic.Int32 // requests that hang
 	mu       sync.Mutex
 	requests map[string]int // by path
 }
@@ -26,9 +25,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	switch {
 	case s.hangs.Load():
-		s.working.Add(1)
 		<-r.Context().Done()
-		s.working.Add(-1)
 	case s.down.Load(), path == "/busy" && odd:
 		w.WriteHeader(http.StatusServiceUnavailable)
 	case path == "/limited" && odd:

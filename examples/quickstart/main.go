@@ -1,5 +1,5 @@
-// Quickstart calls two services that are busy at first. It pings the first in a plain loop, and asks the second by a
-// Retrier. That does not know every user.
+// Quickstart calls two services that are busy at first. It pings the first in a plain loop. It asks the second, which does
+// not know every user, by a Retrier.
 package main
 
 import (
@@ -33,14 +33,13 @@ func Ping(ctx context.Context) error {
 
 // users is shared by all calls to the service.
 var users = backoff.Retrier{
-	AttemptTimeout: time.Second,
-	Slots:          new(backoff.Slots),
-	Budget:         new(backoff.Budget),
+	AttemptTimeout: time.Second,        // at least four times what a call usually takes
+	Slots:          new(backoff.Slots), // fewer calls at once while many attempts time out
 }
 
 // FetchUser returns the name of a user. If there is no such user, the error is ErrNotFound.
 func FetchUser(ctx context.Context, id string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // for all attempts and waits
 	defer cancel()
 
 	return backoff.DoWithData(ctx, &users, func(ctx context.Context) (string, error) {

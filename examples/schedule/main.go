@@ -1,5 +1,5 @@
 // Schedule draws the waits of an exponential policy: the range of each, the one that a random draw gives, and
-// the total. By default these are the waits of a Retrier.
+// the total. By default these are the waits of a Retrier whose attempts may take a second or more.
 //
 //	go run ./examples/schedule -interval 1s -multiplier 2 -cap 10s -jitter FullJitter -retries 10
 //
