@@ -54,7 +54,7 @@ func TestHandler(t *testing.T) {
 	hang := errors.New("hang")
 	for err, want := range map[error]int{sql.ErrNoRows: 1, errDown: 4, hang: 4} {
 		synctest.Test(t, func(t *testing.T) {
-			orders.Budget = new(backoff.Budget)
+			orders.Slots = new(backoff.Slots)
 			calls := 0
 			server := Server{store: func(ctx context.Context, _ int64) (*Order, error) {
 				calls++
@@ -71,6 +71,75 @@ func TestHandler(t *testing.T) {
 		})
 	}
 }
+
+// With a deadline of two seconds, and a third of it for each attempt, a call that is refused is tried again three times, and
+// one that hangs once or twice.
+func TestShortDeadline(t *testing.T) {
+	for _, test := range []struct {
+		hangs   bool
+		fewest  int
+		average float64
+	}{
+		{false, 3, 3.9},
+		{true, 2, 2.1},
+	} {
+		calls := 0
+		const tries = 1000
+		for range tries {
+			synctest.Test(t, func(t *testing.T) {
+				short := backoff.Retrier{AttemptTimeout: 600 * time.Millisecond}
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				before := calls
+				require.Error(t, short.Do(ctx, func(ctx context.Context) error {
+					calls++
+					if test.hangs {
+						<-ctx.Done()
+					}
+					return errDown
+				}))
+				require.GreaterOrEqual(t, calls-before, test.fewest)
+			})
+		}
+		require.GreaterOrEqual(t, float64(calls)/tries, test.average)
+	}
+}
+
+// The copy is asked for if the service fails or hangs, but not if there is no such user, nor if the caller has left.
+func TestFallback(t *testing.T) {
+	copied := &User{Name: "copy"}
+	cached = func(string) (*User, error) { return copied, nil }
+	for name, test := range map[string]struct {
+		get  getUser
+		want *User
+		err  error
+	}{
+		"answers":    {func(context.Context) (*User, error) { return new(User), nil }, new(User), nil},
+		"is down":    {func(context.Context) (*User, error) { return nil, errDown }, copied, nil},
+		"hangs":      {func(ctx context.Context) (*User, error) { <-ctx.Done(); return nil, ctx.Err() }, copied, nil},
+		"has no one": {func(context.Context) (*User, error) { return nil, backoff.Permanent(ErrNotFound) }, nil, ErrNotFound},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			users = test.get
+			api = backoff.Retrier{AttemptTimeout: time.Second, Slots: new(backoff.Slots)}
+			start := time.Now()
+			user, err := profile(t.Context(), "1")
+			require.Equal(t, test.want, user, name)
+			require.Equal(t, test.err, err, name)
+			require.LessOrEqual(t, time.Since(start), 3*time.Second, name)
+
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(errDown)
+			_, err = profile(ctx, "1")
+			require.ErrorIs(t, err, context.Canceled, name)
+		})
+	}
+}
+
+// getUser is a userClient.
+type getUser func(ctx context.Context) (*User, error)
+
+func (f getUser) Get(ctx context.Context, _ string) (*User, error) { return f(ctx) }
 
 // A message that fails is put back, after a pause if nobody gets through. One that is bad, or fails five times while others
 // get through, is set aside.

@@ -6,10 +6,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"expvar"
@@ -23,11 +21,9 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/signal"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,9 +43,9 @@ import (
 
 // No page uses all of the imports.
 var _ = []any{
-	bytes.NewReader, cmp.Or[int], context.Background, sha256.New, sql.Open, hex.EncodeToString, json.Marshal, errors.New, expvar.NewInt,
+	bytes.NewReader, cmp.Or[int], context.Background, sql.Open, json.Marshal, errors.New, expvar.NewInt,
 	fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, net.Dial, http.Get, httptest.NewServer, url.PathEscape, os.Exit,
-	signal.Notify, strings.HasPrefix, new(sync.Mutex), new(atomic.Int64), syscall.SIGTERM, testing.Short, synctest.Test, time.Now,
+	strings.HasPrefix, new(sync.Mutex), new(atomic.Int64), testing.Short, synctest.Test, time.Now,
 	require.NoError, new(errgroup.Group), rate.NewLimiter, grpc.NewClient, grpcbackoff.DefaultConfig, credentials.NewTLS,
 	backoff.Retry, grpcretry.Retryable, httpretry.Retryable, sqlretry.Do,
 }
@@ -61,10 +57,6 @@ var db *sql.DB
 var err error
 
 var id int64
-
-var messages chan *Message
-
-func handle(*Message) {}
 
 var paymentsURL, usersURL string
 
@@ -86,8 +78,6 @@ type Order struct{ ID int64 }
 
 type User struct{ Name string }
 
-type Conn struct{}
-
 type Server struct{ store orderStore }
 
 type orderStore func(ctx context.Context, id int64) (*Order, error)
@@ -107,7 +97,7 @@ type userClient interface {
 
 var users userClient
 
-var accounts userClient
+var cached func(id string) (*User, error)
 
 var upload func(ctx context.Context, with ...any) error
 
@@ -118,12 +108,6 @@ var save func(ctx context.Context, with ...any) error
 var load func(ctx context.Context) error
 
 var lookForReport func(ctx context.Context) error
-
-var connect func(ctx context.Context) (*Conn, error)
-
-func newPolicy(ctx context.Context) backoff.BackOff {
-	return backoff.WithContext(backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3), ctx)
-}
 
 // A roundTrip stands for a server.
 type roundTrip func(req *http.Request) (*http.Response, error)
