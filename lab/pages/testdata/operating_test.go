@@ -41,12 +41,12 @@ func failing(times int) func(context.Context) error {
 }
 
 // calls makes a call for each way in which one can end.
-func calls(t *testing.T, with func(service string, r *backoff.Retrier)) {
+func calls(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 4)) // so that the output is the same each time
 	do := func(ctx context.Context, service string, failures int, r backoff.Retrier) {
 		r.AttemptTimeout = 2 * time.Second
 		r.Policy = func() backoff.BackOff { return backoff.NewExponentialBackOff(backoff.WithRand(random)) }
-		with(service, &r)
+		observe(service, &r.Notify, &r.Done)
 		_ = r.Do(ctx, failing(failures))
 	}
 	do(t.Context(), "users", 2, backoff.Retrier{})
@@ -56,12 +56,22 @@ func calls(t *testing.T, with func(service string, r *backoff.Retrier)) {
 	defer cancel()
 	do(soon, "mail", 4, backoff.Retrier{})
 	do(t.Context(), "payments", 4, backoff.Retrier{Budget: &backoff.Budget{Capacity: -1}})
+	do(t.Context(), "search", 0, backoff.Retrier{})
+	do(t.Context(), "search", 4, backoff.Retrier{MaxAttempts: 1})
 
-	taken := backoff.NewSlots(1)
-	require.NoError(t, taken.Acquire(t.Context(), 0))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	do(ended, "search", 0, backoff.Retrier{})
+
+	full := backoff.NewSlots(1)
+	taken := make(chan struct{})
+	holder := backoff.Retrier{Slots: full}
+	go holder.Do(t.Context(), func(context.Context) error { <-taken; return nil })
+	synctest.Wait()
 	later, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	do(later, "search", 0, backoff.Retrier{Slots: taken})
+	do(later, "search", 0, backoff.Retrier{Slots: full})
+	close(taken)
 }
 
 // logTo lets the program's log go to output.
@@ -76,14 +86,11 @@ func logTo(output *bytes.Buffer) {
 	})))
 }
 
-// The page shows lines that logged logs.
+// The page shows lines that observe logs.
 func TestLog(t *testing.T) {
 	var output bytes.Buffer
 	logTo(&output)
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(9 * time.Hour)
-		calls(t, func(service string, r *backoff.Retrier) { logged(service, &r.Notify, &r.Done) })
-	})
+	synctest.Test(t, calls)
 
 	page, err := os.ReadFile("page.md")
 	require.NoError(t, err)
@@ -98,75 +105,54 @@ func TestLog(t *testing.T) {
 // Each way in which a call ends has its outcome.
 func TestOutcomes(t *testing.T) {
 	operations.Init()
-	retries.Set(0)
-	synctest.Test(t, func(t *testing.T) {
-		calls(t, func(_ string, r *backoff.Retrier) { counted(&r.Notify, &r.Done) })
-		r := backoff.Retrier{MaxAttempts: 1}
-		counted(&r.Notify, &r.Done)
-		require.NoError(t, r.Do(t.Context(), failing(0)))
-		require.Error(t, r.Do(t.Context(), failing(1)))
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.Error(t, r.Do(ended, failing(0)))
-		throttled(t)
-	})
+	retries.Init()
+	synctest.Test(t, calls)
 
-	require.EqualValues(t, 2+1+3+1, retries.Value())
+	require.JSONEq(t, `{"users": 2, "orders": 1}`, retries.String())
 	require.JSONEq(t, `{
-		"succeeded": 1, "succeeded_after_retry": 1, "no_slot": 1, "retries_exhausted": 1, "budget_exhausted": 1,
-		"canceled": 2, "deadline_exceeded": 1, "refused": 1, "server_wait": 3
+		"users succeeded_after_retry": 1, "orders retries_exhausted": 1, "mail deadline_exceeded": 1,
+		"payments budget_exhausted": 1, "search succeeded": 1, "search refused": 1, "search canceled": 1, "search no_slot": 1
 	}`, operations.String())
 }
 
-// throttled makes calls to a service that asks for a wait: one for which the wait is too long, one for which it would
-// end too late, one that has no more attempts, and one that is cancelled in the wait.
-func throttled(t *testing.T) {
+// A service asks for a wait: for one that is too long, for one that would end too late, and without an attempt left. None
+// is taken for retries that did not help. A call that is cancelled in the wait is taken for nothing else.
+func TestServerWait(t *testing.T) {
 	ask := func(wait time.Duration) func(context.Context) error {
 		return func(context.Context) error { return backoff.RetryAfter(errors.New("429 Too Many Requests"), wait) }
 	}
-	var r backoff.Retrier
-	counted(&r.Notify, &r.Done)
-	require.ErrorIs(t, r.Do(t.Context(), ask(time.Hour)), backoff.ErrRetriesExhausted)
+	operations.Init()
+	synctest.Test(t, func(t *testing.T) {
+		var r backoff.Retrier
+		observe("limited", &r.Notify, &r.Done)
+		require.ErrorIs(t, r.Do(t.Context(), ask(time.Hour)), backoff.ErrRetriesExhausted)
 
-	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	require.ErrorIs(t, r.Do(soon, ask(30*time.Second)), context.DeadlineExceeded)
+		soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		require.ErrorIs(t, r.Do(soon, ask(30*time.Second)), context.DeadlineExceeded)
 
-	require.ErrorIs(t, r.Do(t.Context(), ask(time.Second)), backoff.ErrRetriesExhausted)
+		require.ErrorIs(t, r.Do(t.Context(), ask(time.Second)), backoff.ErrRetriesExhausted)
+		require.JSONEq(t, `{"limited server_wait": 3}`, operations.String())
 
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(time.Second, cancel)
-	require.ErrorIs(t, r.Do(ctx, ask(30*time.Second)), context.Canceled)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		require.ErrorIs(t, r.Do(ctx, ask(30*time.Second)), context.Canceled)
+		require.JSONEq(t, `{"limited server_wait": 3, "limited canceled": 1}`, operations.String())
+	})
 }
 
 func noWaits() backoff.BackOff { return &backoff.ZeroBackOff{} }
 
-// own counts the calls of hooks that a program has set by itself.
-type own struct{ notified, done int }
-
-// change has both functions of the page change hooks, of which own were there before.
-func change[C any](own *own, logFirst bool, notify *func(C, int, error, time.Duration), done *func(C, int, error)) {
-	*notify = func(C, int, error, time.Duration) { own.notified++ }
-	*done = func(C, int, error) { own.done++ }
-	if logFirst {
-		logged("it", notify, done)
-	}
-	counted(notify, done)
-	if !logFirst {
-		logged("it", notify, done)
-	}
-}
-
-// clients make a call that succeeds after a retry, with hooks that change has made.
-var clients = map[string]func(t *testing.T, own *own, logFirst bool) error{
-	"Retrier": func(t *testing.T, own *own, logFirst bool) error {
+// clients make a call that succeeds after a retry, with hooks of the page.
+var clients = map[string]func(t *testing.T) error{
+	"Retrier": func(t *testing.T) error {
 		r := backoff.Retrier{Policy: noWaits}
-		change(own, logFirst, &r.Notify, &r.Done)
+		observe("it", &r.Notify, &r.Done)
 		return r.Do(t.Context(), failing(1))
 	},
-	"sqlretry": func(t *testing.T, own *own, logFirst bool) error {
+	"sqlretry": func(t *testing.T) error {
 		o := sqlretry.Options{Policy: noWaits}
-		change(own, logFirst, &o.Notify, &o.Done)
+		observe("it", &o.Notify, &o.Done)
 		db := sql.OpenDB(new(memory))
 		defer db.Close()
 		attempt := failing(1)
@@ -177,7 +163,7 @@ var clients = map[string]func(t *testing.T, own *own, logFirst bool) error{
 			return nil
 		})
 	},
-	"httpretry": func(t *testing.T, own *own, logFirst bool) error {
+	"httpretry": func(t *testing.T) error {
 		attempt := failing(1)
 		transport := &httpretry.Transport{Policy: noWaits, Base: roundTrip(func(req *http.Request) (*http.Response, error) {
 			if attempt(req.Context()) != nil {
@@ -185,25 +171,13 @@ var clients = map[string]func(t *testing.T, own *own, logFirst bool) error{
 			}
 			return answer(200, ""), nil
 		})}
-		change(own, logFirst, &transport.Notify, &transport.Done)
+		observe("it", &transport.Notify, &transport.Done)
 		_, err := (&http.Client{Transport: transport}).Get("http://localhost")
 		return err
 	},
-	"grpcretry": func(t *testing.T, own *own, logFirst bool) error {
-		var first, second backoff.Retrier
-		counted(&first.Notify, &first.Done)
-		logged("it", &second.Notify, &second.Done)
-		if logFirst {
-			first, second = second, first
-		}
-		o := grpcretry.Options{
-			Idempotent: func(string) bool { return true },
-			Policy:     noWaits,
-			Notify:     func(context.Context, string, int, error, time.Duration) { own.notified++ },
-			Done:       func(context.Context, string, int, error) { own.done++ },
-		}
-		addGRPC(&o, first)
-		addGRPC(&o, second)
+	"grpcretry": func(t *testing.T) error {
+		o := grpcretry.Options{Idempotent: func(string) bool { return true }, Policy: noWaits}
+		observeGRPC("it", &o)
 		attempt := failing(1)
 		invoke := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
 			if attempt(ctx) != nil {
@@ -215,44 +189,22 @@ var clients = map[string]func(t *testing.T, own *own, logFirst bool) error{
 	},
 }
 
-// With both functions in either order, each client logs and counts, and calls the hooks that it had.
-func TestBoth(t *testing.T) {
+// Each client logs and counts.
+func TestClients(t *testing.T) {
 	for name, call := range clients {
-		for _, logFirst := range []bool{true, false} {
-			t.Run(fmt.Sprint(name, ", log first: ", logFirst), func(t *testing.T) {
-				var output bytes.Buffer
-				logTo(&output)
-				operations.Init()
-				retries.Set(0)
-				var own own
-				require.NoError(t, call(t, &own, logFirst))
+		t.Run(name, func(t *testing.T) {
+			var output bytes.Buffer
+			logTo(&output)
+			operations.Init()
+			retries.Init()
+			require.NoError(t, call(t))
 
-				require.Equal(t, 1, own.notified)
-				require.Equal(t, 1, own.done)
-				require.EqualValues(t, 1, retries.Value())
-				require.JSONEq(t, `{"succeeded_after_retry": 1}`, operations.String())
-				require.Equal(t, 1, strings.Count(output.String(), "msg=retrying"), output.String())
-				require.Equal(t, 1, strings.Count(output.String(), `msg="succeeded after retries"`), output.String())
-			})
-		}
+			require.JSONEq(t, `{"it": 1}`, retries.String())
+			require.JSONEq(t, `{"it succeeded_after_retry": 1}`, operations.String())
+			require.Equal(t, 1, strings.Count(output.String(), "msg=retrying"), output.String())
+			require.Equal(t, 1, strings.Count(output.String(), `msg="succeeded after retries"`), output.String())
+		})
 	}
-}
-
-// The functions work without hooks that were there before, too.
-func TestNoHooks(t *testing.T) {
-	var users backoff.Retrier
-	var orders sqlretry.Options
-	var web httpretry.Transport
-	observe(&users, &orders, &web)
-	var rpc grpcretry.Options
-	addGRPC(&rpc, users)
-	rpc.Done(t.Context(), "/service/method", 1, nil)
-	rpc.Notify(t.Context(), "/service/method", 1, errors.New("busy"), 0)
-
-	users.Policy = noWaits
-	require.NoError(t, users.Do(t.Context(), failing(1)))
-	require.NotNil(t, web.Done)
-	require.NotNil(t, orders.Done)
 }
 
 // The switch ends calls that are running already, each client heeds it, and a failure stays one.
@@ -267,12 +219,15 @@ func TestSwitch(t *testing.T) {
 		}
 		return errors.New("busy")
 	}
-	web.Base = roundTrip(func(req *http.Request) (*http.Response, error) {
-		_ = fail(req.Context())
-		return answer(503, ""), nil
-	})
 	var failure error
-	web.Done = func(_ *http.Request, _ int, err error) { failure = err }
+	web := &httpretry.Transport{
+		Policy: switchable,
+		Base: roundTrip(func(req *http.Request) (*http.Response, error) {
+			_ = fail(req.Context())
+			return answer(503, ""), nil
+		}),
+		Done: func(_ *http.Request, _ int, err error) { failure = err },
+	}
 	db := sql.OpenDB(new(memory))
 	defer db.Close()
 
@@ -285,7 +240,8 @@ func TestSwitch(t *testing.T) {
 			return failure
 		},
 		"sqlretry, after a timeout": func(ctx context.Context) error {
-			return sqlretry.Do(ctx, db, renames, func(ctx context.Context, _ *sql.Tx) error {
+			o := sqlretry.Options{AttemptTimeout: 2 * time.Second, Policy: switchableSQL}
+			return sqlretry.Do(ctx, db, o, func(ctx context.Context, _ *sql.Tx) error {
 				<-ctx.Done()
 				return fail(ctx)
 			})
@@ -335,16 +291,67 @@ func TestSwitchInWait(t *testing.T) {
 	})
 }
 
-// A body that breaks is counted where it is read.
-func TestBrokenBody(t *testing.T) {
-	resp := answer(200, "hello")
-	body, err := readBody(resp)
-	require.NoError(t, err)
-	require.Equal(t, "hello", string(body))
+// A status that httpretry takes for a success is counted where the body is read, and so is a body that breaks.
+func TestResponses(t *testing.T) {
+	operations.Init()
+	for _, status := range []int{200, 401, 404, 501} {
+		transport := &httpretry.Transport{Base: roundTrip(func(*http.Request) (*http.Response, error) {
+			return answer(status, "hello"), nil
+		})}
+		observe("web", &transport.Notify, &transport.Done)
+		resp, err := (&http.Client{Transport: transport}).Get("http://localhost")
+		require.NoError(t, err)
+		body, err := readBody(resp)
+		require.NoError(t, err)
+		require.Equal(t, "hello", string(body))
+	}
+	require.JSONEq(t, `{"web succeeded": 4}`, operations.String())
+	require.JSONEq(t, `{"200": 1, "401": 1, "404": 1, "501": 1}`, responses.String())
 	require.Zero(t, brokenBodies.Value())
 
+	resp := answer(200, "")
 	resp.Body = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))
-	_, err = readBody(resp)
+	_, err := readBody(resp)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.EqualValues(t, 1, brokenBodies.Value())
 }
+
+// A response that asks for an hour is no retry that did not help, though httpretry returns it after one attempt.
+func TestServerWaitHTTP(t *testing.T) {
+	operations.Init()
+	transport := &httpretry.Transport{Base: roundTrip(func(*http.Request) (*http.Response, error) {
+		resp := answer(429, "")
+		resp.Header.Set("Retry-After", "3600")
+		return resp, nil
+	})}
+	observe("web", &transport.Notify, &transport.Done)
+	resp, err := (&http.Client{Transport: transport}).Get("http://localhost")
+	require.NoError(t, err)
+	require.Equal(t, 429, resp.StatusCode)
+	require.JSONEq(t, `{"web server_wait": 1}`, operations.String())
+}
+
+// The log of a client that is observed must not go through that client.
+func TestLogLoop(t *testing.T) {
+	defer slog.SetDefault(slog.Default())
+	lines := 0
+	var logs backoff.Retrier
+	logs.Policy = noWaits
+	observe("logs", &logs.Notify, &logs.Done)
+	slog.SetDefault(slog.New(sending(func() error {
+		lines++
+		if lines == 1000 {
+			panic("no end")
+		}
+		return logs.Do(t.Context(), failing(4))
+	})))
+	require.PanicsWithValue(t, "no end", func() { _ = logs.Do(t.Context(), failing(4)) })
+}
+
+// sending is a log handler that sends each line.
+type sending func() error
+
+func (s sending) Enabled(context.Context, slog.Level) bool  { return true }
+func (s sending) Handle(context.Context, slog.Record) error { return s() }
+func (s sending) WithAttrs([]slog.Attr) slog.Handler        { return s }
+func (s sending) WithGroup(string) slog.Handler             { return s }
