@@ -93,30 +93,26 @@ type Retrier struct {
 	Done func(ctx context.Context, attempts int, err error)
 }
 
-// Do calls op until it succeeds or r gives up. It promises what [Retry] promises, with these differences:
+// Do calls op until it succeeds or r gives up. What [Retry] promises holds, with these differences:
 //
 //   - If ctx has ended already, or there is no slot in time, op is not called.
-//   - op receives a context of its own, which ends with ctx, after AttemptTimeout, and when op returns. If AttemptTimeout
-//     is negative, it receives ctx itself.
+//   - op receives a context that ends with ctx, after AttemptTimeout, and when op returns. With a negative AttemptTimeout,
+//     it receives ctx itself.
 //   - A wait that would outlast ctx's deadline never starts, not even the first.
 //
-// So Do may return immediately after its first failure, and it does if a server asks for more than MaxRetryAfter. If you
-// call it again and again in a loop of your own, wait between the calls.
+// So Do may return at once. If you call it again and again in a loop of your own, wait between the calls.
 //
-// Read whatever belongs to op's context inside op: the body of a response that op returns cannot be read any more
-// ("context canceled"), nor can the rows of a query. And op must end when its context does: what it leaves running
-// holds no slot.
+// Read bodies and rows inside op: after it they end with "context canceled". And op must end when its context does.
 //
-// The error tells why the call ended. It matches, by [errors.Is]:
+// The error matches, by [errors.Is]:
 //
-//   - [ErrNoSlot] if the call got no slot. Nothing was sent by this call.
+//   - [ErrNoSlot] if there was no slot in time. Nothing was sent by this call.
 //   - [ErrRetriesExhausted] and the last error if no attempts were left, the policy allowed no more time, or a server
-//     asked for more than MaxRetryAfter. The wait that it asked for is found in the last error, as a [RetryAfterError].
+//     asked for more than MaxRetryAfter. That wait is found in the last error, as a [RetryAfterError].
 //   - [ErrBudgetExhausted] and the last error if Budget could not pay for the next retry.
 //   - ctx.Err(), context.Cause(ctx) and the last error if ctx ended. If it ended in an attempt, the error matches
 //     that of the attempt before as well.
-//   - [context.DeadlineExceeded] and the last error if there was no time for another attempt: its wait, or its
-//     slot, would have come too late. ctx.Err() is still nil then.
+//   - [context.DeadlineExceeded] and the last error if there was no time for another attempt. ctx.Err() is still nil.
 //
 // Otherwise it is the last attempt's error, unchanged but for marks:
 //
@@ -124,30 +120,27 @@ type Retrier struct {
 //   - one that Retryable refused;
 //   - that of a call whose MaxAttempts is 1.
 //
-// What op returns shows through. So an error that matches [context.DeadlineExceeded] may come from the timeout of the
-// last attempt; to learn whether ctx has ended, ask ctx.Err(). And if op itself calls Do, of another Retrier, the error
-// may match the inner call's ErrNoSlot although op was called: the number that Done receives tells.
+// An error that matches [context.DeadlineExceeded] may also come from the timeout of the last attempt. To learn whether
+// ctx has ended, ask ctx.Err().
 //
 // # Slots
 //
 // A call takes a slot before its first attempt. If none is free, it waits in line until ctx ends. If ctx has a deadline, it
 // waits as long as that leaves an attempt its whole AttemptTimeout, or for a quarter of the time that is left, whichever is
-// longer. It makes waits from two seconds on, or from AttemptTimeout on if that is less, without its slot, and stands in
-// line again after them. What a server asks for counts as such a wait only for Slots that size themselves. The slot also
-// goes back if more are in use than there may be.
+// longer. Waits of two seconds or more, or of AttemptTimeout if that is less, are made without the slot. (With [NewSlots],
+// the time that a server asks for does not count.)
 //
-// Slots that size themselves learn how each attempt has ended. It is late if op returns an error and its time is over, or
-// the error has a method Timeout that returns true, or matches [context.DeadlineExceeded]. It is quick if, within a third
-// of its time, it succeeds, or fails for good. If ctx was cancelled, or op panics or exits, it does not count. A call with
-// a negative AttemptTimeout and no deadline holds none of these slots.
+// An attempt counts as timed out if op returns an error and its time is over, or the error says so: by a method Timeout
+// that returns true, or by matching [context.DeadlineExceeded]. If ctx was cancelled, it does not count at all. A call with
+// a negative AttemptTimeout and no deadline holds no slot of Slots that size themselves.
 //
 // Do not call Do with the same Retrier, or the same Slots, inside op or a function of the Retrier: one call would hold
 // two slots, and the attempts would multiply.
 //
 // # Policy
 //
-// Policy is called once for each call, after its slot is acquired. A context that it puts into the policy by
-// [WithContext] gives way to ctx. For a connection that is kept, use [Retry] instead, whose operation can call Reset.
+// Policy is called once for each call, when it has its slot. A context that it puts into the policy by [WithContext] gives
+// way to ctx. For a connection that is kept, use [Retry] instead, whose operation can call Reset.
 //
 // A nil r, ctx or op panics. If op or a function of the Retrier panics or calls runtime.Goexit, the slot is released.
 // Do is safe for concurrent use, and calls all functions in the caller's goroutine.

@@ -19,8 +19,8 @@ var ErrNoSlot = errors.New("no slot for the call")
 var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time that the deadline leaves")}
 
 // Slots limits how many calls to a service are in progress at once in this process, while many of them time out. The
-// other calls wait in line. So calls and their retries do not keep an overloaded service down. Make one for each service,
-// and set it in the [Retrier] of the service:
+// others wait in line. So calls and their retries do not keep an overloaded service down. Set one in the [Retrier] of the
+// service:
 //
 //	var users = backoff.Retrier{
 //		AttemptTimeout: time.Second,
@@ -29,21 +29,17 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time t
 //
 // The zero value sizes itself. While at most a quarter of the last attempts time out, there is a slot for every call. When
 // more do, there are slots for three quarters of the usual calls, and fewer while nearly all time out. While only a part of
-// the service hangs, and other answers come quickly, there are soon more slots again. After the trouble the slots come
-// back, and when no call waits any more, the limit ends. Calls that are refused, or fail at random, are never limited.
+// the service hangs, and other answers come quickly, there are more slots again. When no call waits any more, and the
+// timeouts have ended, the limit ends. Calls that are refused, or fail at random, are never limited.
 //
 // Of the calls in line, the one that can wait for the shortest time is next, and every fourth time the one that came first.
 //
-// Three things Slots cannot do:
+// Three things Slots cannot do. They cost healthy calls where a part of the service hangs for more than half of the
+// attempts. They do not help where more than a fifth of the calls are answered quickly, from a cache for example, while the
+// rest is overloaded. And they do not hold for attempts with very different timeouts together.
 //
-//   - They cost healthy calls where a part of the service hangs for more than half of the attempts.
-//   - They do not help where a fifth of the calls or more are answered quickly, from a cache for example, while the rest is
-//     overloaded.
-//   - They do not hold for attempts with very different timeouts together.
-//
-// So give each part of a service that can fail by itself a Retrier with Slots of its own, and each timeout, too. Make
-// AttemptTimeout at least four times what a call usually takes. Give calls a deadline: from a caller that cancels them,
-// Slots learn nothing.
+// So take Slots for each part of a service that can fail by itself, and for each timeout. Make AttemptTimeout at least four
+// times what a call usually takes. Give calls a deadline: from a caller that cancels them, Slots learn nothing.
 //
 // A Slots is safe for concurrent use. It must not be copied after first use. Nil Slots have a slot for every call.
 type Slots struct {
