@@ -2,31 +2,34 @@ package main
 
 import (
 	"container/heap"
+	"math"
 	"time"
 )
 
-// backend is a service, or one of several that share its capacity. It has places, each of which does the work of one
-// request at a time, unless all requests share all places. All its methods require the mutex of the world.
+// backend is a simulated service, or one of several that share its capacity. It has places, each of which does the work
+// of one request at a time, unless all requests share all places. All its methods require the mutex of the world.
 type backend struct {
 	world  *world
 	number int
 	places int
 
-	at      time.Duration // when it was brought up to date
-	clock   time.Duration // how much work each place has done so far
+	at      float64 // when it was brought up to date
+	clock   float64 // how much work each place has done so far
 	running running
-	waiting [2][]*request // those that are served first, then the others
-	line    int           // how many wait whose client has not left, if it heeds that
-	alarm   *time.Timer   // rings when the next work is done
+	waiting []*request
+	line    int         // how many wait whose client has not left, if it heeds that
+	alarm   *time.Timer // rings when the next work is done
 }
 
 // request is the work of an attempt.
 type request struct {
-	work    time.Duration
+	work    float64
+	arrived float64
+	err     error
 	done    chan struct{} // closed when the work is done
 	backend *backend
-	end     time.Duration // by the clock of the backend
-	index   int           // among those that run, or one of these:
+	end     float64 // by the clock of the backend
+	index   int     // among those that run, or one of these:
 }
 
 const (
@@ -34,16 +37,15 @@ const (
 	gone  = -2
 )
 
+// instant is less than any time that matters, and more than what rounding takes.
+const instant = 1e-9
+
 // add begins the work of a request, or has it wait.
-func (b *backend) add(r *request, first bool) {
+func (b *backend) add(r *request) {
 	b.advance()
 	r.backend = b
 	r.index = waits
-	queue := 1
-	if first {
-		queue = 0
-	}
-	b.waiting[queue] = append(b.waiting[queue], r)
+	b.waiting = append(b.waiting, r)
 	b.line++
 	b.proceed()
 }
@@ -64,6 +66,24 @@ func (b *backend) leave(r *request) {
 	b.proceed()
 }
 
+// lose refuses all requests that are there.
+func (b *backend) lose() {
+	b.advance()
+	for _, r := range append(b.waiting, b.running...) {
+		if r.index != gone {
+			b.finish(r, b.world.refusal())
+		}
+	}
+	b.waiting, b.running, b.line = nil, nil, 0
+	b.proceed()
+}
+
+func (b *backend) finish(r *request, err error) {
+	r.index = gone
+	r.err = err
+	close(r.done)
+}
+
 // ring is called when work should be done.
 func (b *backend) ring() {
 	b.world.mu.Lock()
@@ -77,17 +97,15 @@ func (b *backend) advance() {
 	now := b.world.now()
 	worked := b.world.worked(b.number, b.at, now)
 	b.at = now
-	b.clock += time.Duration(b.speed() * float64(worked))
-	for len(b.running) > 0 && b.running[0].end <= b.clock {
-		r := heap.Pop(&b.running).(*request)
-		r.index = gone
-		close(r.done)
+	b.clock += b.speed() * worked
+	for len(b.running) > 0 && b.running[0].end <= b.clock+instant {
+		b.finish(heap.Pop(&b.running).(*request), nil)
 	}
 }
 
 // proceed begins work where there is a place for it, and sets the alarm.
 func (b *backend) proceed() {
-	for b.shares() || len(b.running) < b.places {
+	for b.world.order == shared || len(b.running) < b.size() {
 		r := b.next()
 		if r == nil {
 			break
@@ -96,79 +114,59 @@ func (b *backend) proceed() {
 		heap.Push(&b.running, r)
 	}
 
-	ring := forever
+	ring := math.Inf(1)
 	if len(b.running) > 0 {
-		work := float64(b.running[0].end-b.clock) / b.speed()
-		ring = b.world.worksUntil(b.number, b.at, time.Duration(work)+1)
+		ring = b.world.worksUntil(b.number, b.at, (b.running[0].end-b.clock)/b.speed())
 	}
 	switch {
-	case ring == forever && b.alarm != nil:
-		b.alarm.Stop()
-	case ring == forever:
+	case b.alarm == nil && !math.IsInf(ring, 1):
+		b.alarm = time.AfterFunc(seconds(ring-b.at)+1, b.ring)
 	case b.alarm == nil:
-		b.alarm = time.AfterFunc(ring-b.at, b.ring)
+	case math.IsInf(ring, 1):
+		b.alarm.Stop()
 	default:
-		b.alarm.Reset(ring - b.at)
+		b.alarm.Reset(seconds(ring-b.at) + 1)
 	}
 }
 
-// next takes the next request from the line, or returns nil.
+// next takes the next request from the line, or returns nil. It refuses those that have waited for too long.
 func (b *backend) next() *request {
-	for i := range b.waiting {
-		for len(b.waiting[i]) > 0 {
-			r := b.take(i)
-			if r.index != gone {
-				b.line--
-				return r
-			}
+	for len(b.waiting) > 0 {
+		r := b.take()
+		if r.index == gone {
+			continue
 		}
+		b.line--
+		if oldest := b.world.oldest; oldest > 0 && b.at-r.arrived > oldest {
+			b.finish(r, b.world.refusal())
+			continue
+		}
+		return r
 	}
 	return nil
 }
 
-func (b *backend) take(i int) *request {
-	queue := b.waiting[i]
-	last := len(queue) - 1
-	if b.world.order == newest {
-		b.waiting[i] = queue[:last]
-		return queue[last]
+func (b *backend) take() (r *request) {
+	last := len(b.waiting) - 1
+	if b.world.order == newestFirst {
+		r, b.waiting = b.waiting[last], b.waiting[:last]
+	} else {
+		r, b.waiting = b.waiting[0], b.waiting[1:]
 	}
-	b.waiting[i] = queue[1:]
-	return queue[0]
+	return r
 }
 
-func (b *backend) shares() bool { return b.world.order == sharing }
+// size returns the number of places.
+func (b *backend) size() int {
+	if g := b.world.grown; g.factor > 0 && b.at >= g.at {
+		return int(math.Ceil(float64(b.places) * g.factor))
+	}
+	return b.places
+}
 
 // speed returns how fast a request is worked on, as a share of what a place can do.
 func (b *backend) speed() float64 {
-	return min(1, float64(b.places)/float64(max(1, len(b.running))))
-}
-
-// worked returns for how long a backend works between two times, at its whole capacity.
-func (p plan) worked(backend int, begin, end time.Duration) (sum time.Duration) {
-	for begin < end {
-		left, until := p.capacity(backend, begin-p.from)
-		until = min(until, end-p.from)
-		sum += time.Duration(left * float64(p.from+until-begin))
-		begin = p.from + until
-	}
-	return sum
-}
-
-// worksUntil returns when a backend has done work that it begins at a time.
-func (p plan) worksUntil(backend int, begin, work time.Duration) time.Duration {
-	for {
-		left, until := p.capacity(backend, begin-p.from)
-		if until == forever && left == 0 {
-			return forever
-		}
-		able := time.Duration(left * float64(until-(begin-p.from)))
-		if until == forever || able >= work {
-			return begin + time.Duration(float64(work)/left)
-		}
-		work -= able
-		begin = p.from + until
-	}
+	return min(1, float64(b.size())/float64(max(1, len(b.running))))
 }
 
 // running are requests that are worked on, as a heap: the first is done next.

@@ -46,48 +46,50 @@ const (
 )
 
 // charted are the ways that the chart shows, with their colours by their names in the style.
-var charted = map[string]string{noRetries: "grey", three: "red", threeBudget: "olive", slotsBudget: "teal"}
+var charted = map[string]string{"none": "grey", "retries": "red", "budget": "olive", "slots-budget": "teal"}
 
-// chart shows the calls that are answered in time, in each second, with a line for each way to make them.
+// chart shows the calls that are answered in time, in each second, with a curve for each way to make them.
 type chart struct {
 	strings.Builder
 	plan
 	from, to int // of the horizontal axis, in seconds since the service is back
-	top      int // where the lines begin
+	top      int // where the curves begin
 	high     float64
-	lines    []line
+	curves   []curve
 }
 
-type line struct {
-	name, verdict string
-	answers       []float64 // of each second
+type curve struct {
+	name, verdict, color string
+	answers              []float64 // of each second
 }
 
 // draw returns a chart of an outage as SVG, from before it until the last calls begin: each point is a mean of three
-// seconds.
-func draw(trials []trial) string {
-	p := trials[0].plan
-	c := &chart{plan: p, from: -int(p.duration.Seconds()) - 20, to: int(p.after.Seconds()) - 2, high: p.demand()}
-	for _, t := range trials {
-		if charted[t.way] != "" {
-			c.add(t)
+// seconds of the first run.
+func draw(row []cell) string {
+	p := row[0].plan
+	c := &chart{plan: p, from: -int(p.duration) - 20, to: int(p.after) - 2, high: p.demand()}
+	for _, one := range row {
+		color := charted[one.way.name]
+		if color != "" {
+			c.add(one, color)
 		}
 	}
-	c.top = labelsTop + len(c.lines)*labelGap
+	c.top = labelsTop + len(c.curves)*labelGap
 	c.draw()
 	return c.String()
 }
 
-// add adds a line.
-func (c *chart) add(t trial) {
-	one := line{name: t.way, verdict: t.harm(inSeconds) + " of traffic lost"}
+// add adds a curve.
+func (c *chart) add(one cell, color string) {
+	answers := one.histories[0].answers
+	curve := curve{name: one.way.title, verdict: one.show(0, false) + " s of traffic lost", color: color}
 	for second := c.from; second <= c.to; second++ {
-		at := int(c.back().Seconds()) + second
-		mean := float64(t.histories[0].answers.sum(at-1, at+2)) / 3
+		at := int(c.back()) + second
+		mean := float64(answers[at-1]+answers[at]+answers[at+1]) / 3
 		c.high = max(c.high, mean)
-		one.answers = append(one.answers, mean)
+		curve.answers = append(curve.answers, mean)
 	}
-	c.lines = append(c.lines, one)
+	c.curves = append(c.curves, curve)
 }
 
 // x returns where a second is, y where a number of answers is.
@@ -105,17 +107,17 @@ func (c *chart) draw() {
 	unit := fmt.Sprintf("in each second, of the %.4g that begin; shaded: the outage", c.demand())
 	var description strings.Builder
 	description.WriteString("Horizontal: " + axis + ". Vertical: calls " + unit + ".")
-	for _, one := range c.lines {
+	for _, one := range c.curves {
 		description.WriteString(" " + one.name + ": " + one.verdict + ".")
 	}
 
 	bottom := c.top + chartHeight
-	title := fmt.Sprintf("Calls answered in time: down for %g s at load %.4g", c.duration.Seconds(), c.load)
+	title := fmt.Sprintf("Calls answered in time: down for %g s at load %.4g", c.duration, c.load)
 	c.begin(bottom+52, title, description.String())
 	c.text(8, 44, "start", "", unit)
 	c.drawFrame()
-	for i, one := range c.lines {
-		c.drawLine(one, float64(labelsTop+i*labelGap))
+	for i, one := range c.curves {
+		c.drawCurve(one, float64(labelsTop+i*labelGap))
 	}
 	tick := 10
 	for (c.to-c.from)/tick > 10 {
@@ -142,9 +144,9 @@ func (c *chart) text(x, y float64, anchor, class, text string) {
 	fmt.Fprintf(c, `<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`+"\n", x, y, anchor, class, html.EscapeString(text))
 }
 
-// drawFrame draws what is behind the lines: the outage, and the number of the calls that begin.
+// drawFrame draws what is behind the curves: the outage, and the number of the calls that begin.
 func (c *chart) drawFrame() {
-	begin := c.x(-int(c.duration.Seconds()))
+	begin := c.x(-int(c.duration))
 	fmt.Fprintf(c, `<rect class="shade" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", begin, c.top, c.x(0)-begin, chartHeight)
 	for _, v := range []float64{0, math.Round(c.demand())} {
 		fmt.Fprintf(c, `<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`+"\n", chartLeft, c.y(v), chartRight, c.y(v))
@@ -152,13 +154,12 @@ func (c *chart) drawFrame() {
 	}
 }
 
-// drawLine draws a line, and its label at a height.
-func (c *chart) drawLine(one line, label float64) {
-	color := charted[one.name]
-	fmt.Fprintf(c, `<line class="curve %s" x1="8" y1="%.1f" x2="%d" y2="%.1f"/>`+"\n", color, label-5, chartLeft-8, label-5)
-	c.text(chartLeft, label, "start", "label "+color, one.name+": "+one.verdict)
+// drawCurve draws a curve, and its label at a height.
+func (c *chart) drawCurve(one curve, label float64) {
+	fmt.Fprintf(c, `<line class="curve %s" x1="8" y1="%.1f" x2="%d" y2="%.1f"/>`+"\n", one.color, label-5, chartLeft-8, label-5)
+	c.text(chartLeft, label, "start", "label "+one.color, one.name+": "+one.verdict)
 
-	fmt.Fprintf(c, `<polyline class="curve %s" points="`, color)
+	fmt.Fprintf(c, `<polyline class="curve %s" points="`, one.color)
 	for i, v := range one.answers {
 		fmt.Fprintf(c, "%.1f,%.1f ", c.x(c.from+i), c.y(v))
 	}

@@ -6,18 +6,18 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"example.com/backoff"
-	"example.com/backoff/lab/command"
-	"example.com/backoff/lab/report"
 )
 
-// competitors are the numbers of clients that compete for a row.
-var competitors = []int{10, 100}
+// contention is the scenario in which clients compete to write one row of a database. Each reads it, and writes it if
+// nobody else has meanwhile, until it has written once. The table has the time and the writes that it takes.
+const contention = "contention"
 
 // contender is a policy by which clients compete.
 type contender struct {
@@ -107,39 +107,23 @@ func (c contender) compete(clients int, seed uint64) (took time.Duration, writes
 
 // mean returns the seconds and the writes that competing takes on average, over so many seeds.
 func (c contender) mean(clients, seeds int) (took, writes float64) {
-	var mu sync.Mutex
-	var allTook time.Duration // whole numbers, whose sum is the same in any order
-	var allWrites int
-	command.Parallel(seeds, func(i int) {
+	all, tried := make([]float64, seeds), make([]float64, seeds)
+	parallel(seeds, runtime.GOMAXPROCS(0), func(i int) {
 		d, n := c.compete(clients, uint64(i+1))
-		mu.Lock()
-		defer mu.Unlock()
-		allTook += d
-		allWrites += n
+		all[i], tried[i] = d.Seconds(), float64(n)
 	})
-	return allTook.Seconds() / float64(seeds), float64(allWrites) / float64(seeds)
+	return mean(all), mean(tried)
 }
 
 // writeContention has all contenders compete, and writes a table.
-func writeContention(c config, w io.Writer) error {
-	head := []string{""}
-	for _, clients := range competitors {
-		head = append(head, fmt.Sprint(clients, " clients"), "writes")
-	}
-	table := [][]string{head}
+func writeContention(c config, w io.Writer) {
+	fmt.Fprintln(w, "| | 10 clients | writes | 100 clients | writes |\n|---|---:|---:|---:|---:|")
 	for _, one := range contenders {
-		if !c.wants(one.name) {
-			continue
-		}
-		row := []string{one.name}
-		for _, clients := range competitors {
+		fmt.Fprint(w, "| ", one.name)
+		for _, clients := range []int{10, 100} {
 			took, writes := one.mean(clients, c.seeds)
-			row = append(row, fmt.Sprintf("%.2g s", took), fmt.Sprintf("%.0f", writes))
+			fmt.Fprintf(w, " | %.2g s | %.0f", took, writes)
 		}
-		table = append(table, row)
+		fmt.Fprintln(w, " |")
 	}
-	fmt.Fprint(w, "Contention: until so many clients have each written the same row once, the time and the writes that it takes, ",
-		"on average\n\n")
-	report.Write(w, table)
-	return nil
 }

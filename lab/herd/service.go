@@ -10,41 +10,88 @@ import (
 	"example.com/backoff"
 )
 
-const refusal = time.Millisecond // how long it takes to refuse an attempt
+// failure is how an attempt fails: it is late, or it is refused. All ways to call get the same two.
+type failure struct{ late bool }
 
 var (
-	errFailed = errors.New("failed")
-	errFinal  = errors.New("not found")
+	errFailed error = failure{late: false}
+	errLate   error = failure{late: true}
+	errFinal        = errors.New("not found")
 )
+
+func (f failure) Error() string {
+	if f.late {
+		return "the attempt timed out"
+	}
+	return "503 service unavailable"
+}
+
+// Timeout tells late attempts from others, for libraries that ask. RetryableError is for AWS's.
+func (f failure) Timeout() bool      { return f.late }
+func (failure) RetryableError() bool { return true }
+
+// isAnswer reports whether a service has answered with this error, or none.
+func isAnswer(err error) bool { return err == nil || errors.Is(err, errFinal) }
+
+// pause returns err after so many seconds, or that the attempt is late. If its process has ended, it returns that.
+func pause(ctx context.Context, s float64, err error) error {
+	timer := time.NewTimer(seconds(s))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return err
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+}
+
+func ended(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return errLate
+}
+
+// refusal is the error of a service that refuses.
+func (w *world) refusal() error {
+	if w.asks > 0 {
+		return &backoff.RetryAfterError{Duration: seconds(w.asks), Err: errFailed}
+	}
+	return errFailed
+}
+
+const refusalTakes = 0.001
 
 // outcome is how an attempt ends.
 type outcome struct {
-	request *request      // its work, nil without
-	besides time.Duration // how long the answer takes besides
+	request *request // its work, nil without
+	besides float64  // how long the answer takes besides
 	err     error
 }
 
-// serve sends a request of a call, and returns when its outcome is there or ctx has ended.
-func (w *world) serve(ctx context.Context, c *call) error {
+// simulate sends a request of a call to the simulated service, and returns when its outcome is there or ctx has ended.
+func (w *world) simulate(ctx context.Context, c *call) error {
 	o := w.receive(c)
-	if o.request != nil {
-		select {
-		case <-o.request.done:
-		case <-ctx.Done():
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			o.request.backend.leave(o.request)
-			return ctx.Err()
-		}
+	if o.request == nil {
+		return pause(ctx, o.besides, o.err)
 	}
-
-	answer := time.NewTimer(o.besides)
-	defer answer.Stop()
+	proxy := make(<-chan time.Time)
+	if w.proxy > 0 {
+		proxy = time.After(seconds(w.proxy))
+	}
 	select {
-	case <-answer.C:
-		return o.err
+	case <-o.request.done:
+		if o.request.err != nil {
+			return o.request.err
+		}
+		return pause(ctx, o.besides, o.err)
+	case <-proxy:
+		return errFailed
 	case <-ctx.Done():
-		return ctx.Err()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		o.request.backend.leave(o.request)
+		return ended(ctx)
 	}
 }
 
@@ -52,36 +99,31 @@ func (w *world) serve(ctx context.Context, c *call) error {
 func (w *world) receive(c *call) outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if c.process != nil {
-		w.requests[int(w.now()/time.Second)]++
-	}
-	since := w.now() - w.from
+	now := w.now()
 	happens := func(share float64) bool { return share > 0 && c.random.Float64() < share }
 
 	switch {
-	case happens(w.amount(refusing, since)):
-		return outcome{nil, refusal, errFailed}
-	case happens(w.amount(stuck, since)), c.kind < w.amount(part, since):
-		return outcome{nil, forever, nil}
+	case happens(w.amount(refusing, now)):
+		return outcome{nil, refusalTakes, w.refusal()}
+	case c.stuck && w.inTrouble(now), happens(w.amount(hanging, now)):
+		return outcome{nil, math.Inf(1), nil}
 	}
 
 	o := outcome{besides: w.answer}
-	if !happens(w.cached) {
-		b := w.backends[w.choose(c)]
+	if c.answer != nil {
+		o.besides += c.answer(c.random, now)
+	}
+	if w.rate > 0 && !happens(w.cached) {
+		b := w.backends[c.random.IntN(len(w.backends))]
 		if w.line > 0 && b.line >= w.line {
-			return outcome{nil, refusal, errFailed}
+			return outcome{nil, refusalTakes, w.refusal()}
 		}
-		o.request = &request{work: w.work(c.random), done: make(chan struct{})}
-		b.add(o.request, c.kind < w.ahead)
+		o.request = &request{work: w.work(c.random), arrived: now, done: make(chan struct{})}
+		b.add(o.request)
 	}
-	if mean := w.amount(slow, since); mean > 0 {
-		o.besides += time.Duration(c.random.ExpFloat64() * mean * float64(w.timeout))
-	}
-	if happens(w.amount(late, since)) {
-		o.besides += 2 * w.timeout
-	}
+	o.besides += c.random.ExpFloat64() * w.amount(slow, now) * c.timeout
 	switch {
-	case happens(w.amount(failing, since)):
+	case happens(w.amount(failing, now)):
 		o.err = errFailed
 	case happens(w.final):
 		o.err = backoff.Permanent(errFinal)
@@ -89,42 +131,19 @@ func (w *world) receive(c *call) outcome {
 	return o
 }
 
-// choose returns the number of the backend that gets a request.
-func (w *world) choose(c *call) int {
-	switch {
-	case len(w.backends) == 1:
-		return 0
-	case w.balance == atRandom || c.process == nil:
-		return c.random.IntN(len(w.backends))
+// work returns the work of a request, in seconds of a place.
+func (w *world) work(r *rand.Rand) float64 {
+	spread := w.spread
+	if spread == nil {
+		spread = (*rand.Rand).ExpFloat64
 	}
-	c.process.next++
-	return c.process.next % len(w.backends)
+	return spread(r) * float64(w.servers) / w.rate
 }
 
-// The ways in which a service takes requests from its queue, in which a process chooses backends, and how the work of
-// requests is distributed.
-const (
-	oldest  = "oldest"
-	newest  = "newest"
-	sharing = "shared"
+// constant work is always the same. Heavy work has a lognormal distribution: one in a hundred is ten times the mean.
+func constant(*rand.Rand) float64 { return 1 }
 
-	atRandom = "random"
-	inTurn   = "turn"
-
-	exponential = "exponential"
-	constant    = "constant"
-	heavy       = "heavy"
-)
-
-// work returns the work of a request.
-func (w *world) work(r *rand.Rand) time.Duration {
-	mean := float64(w.backends[0].places*len(w.backends)) / w.rate
-	switch w.spread {
-	case exponential:
-		mean *= r.ExpFloat64()
-	case heavy: // a lognormal distribution: one in a hundred is ten times the mean
-		const sigma = 1.5
-		mean *= math.Exp(sigma*r.NormFloat64() - sigma*sigma/2)
-	}
-	return seconds(mean)
+func heavy(r *rand.Rand) float64 {
+	const sigma = 1.5
+	return math.Exp(sigma*r.NormFloat64() - sigma*sigma/2)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,46 +14,89 @@ import (
 // world is a service that gets into trouble, and the processes that call it in some way.
 type world struct {
 	plan
-	way
-	history
+	way   way
 	start time.Time
-	early []float64 // the traffic of the processes that run first
-	late  []float64 // the traffic of all, from the trouble on
+	serve func(context.Context, *call) error // sends a request
 	wait  sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows, and history
+	mu       sync.Mutex // guards what follows
+	history  history
 	backends []*backend
 	fleet    []*process // those that run first, then those that come with the trouble
 	kill     func()     // ends them
 }
 
-// process is a process of a program.
+// process is a process of the programs.
 type process struct {
-	caller
-	ctx  context.Context // ends with it
-	next int             // the number of the backend that had its last request, if it takes them in turn
+	world  *world
+	number int
+	random *draws          // for what all its calls share
+	ctx    context.Context // ends with it
+	call   caller
 }
 
-// play has a program go through a plan, with simulated time. With the same plan, all ways get the same calls.
-func play(how way, p plan) *history {
-	var w *world
+// draws are random numbers that are safe for concurrent use.
+type draws struct {
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+func (d *draws) Float64() float64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.random.Float64()
+}
+
+// history is what happens in a simulation.
+type history struct {
+	begun    int
+	requests int           // that reach the service
+	tallies  []tally       // by stream
+	answers  map[int]int   // of the calls that succeed, by the second in which they do
+	late     time.Duration // by which any call began later than it should
+}
+
+// tally counts the calls of a stream.
+type tally struct {
+	begun int
+	took  []float64 // by those that succeed
+}
+
+func (t *tally) lost() int { return t.begun - len(t.took) }
+
+// share returns the calls that are lost in per cent, half how long half of the others took at most.
+func (t *tally) share() float64 { return 100 * float64(t.lost()) / float64(max(1, t.begun)) }
+
+func (t *tally) half() float64 {
+	if len(t.took) == 0 {
+		return 0
+	}
+	slices.Sort(t.took)
+	return t.took[(len(t.took)-1)/2]
+}
+
+// play has programs go through a plan in one way, with simulated time. With the same plan, all ways get the same calls.
+func play(how way, p plan) (h history, err error) {
 	synctest.Test(new(testing.T), func(*testing.T) {
-		w = newWorld(how, p)
+		w := newWorld(how, p)
 		w.run()
+		h = w.history
 	})
-	return &w.history
+	return h, nil
 }
 
 func newWorld(how way, p plan) *world {
+	if len(p.streams) == 0 {
+		p.streams = []stream{p.calls(1)}
+	}
 	w := &world{plan: p, way: how, start: time.Now()}
-	w.requests = counts{}
-	w.answers = counts{}
-	n := max(1, p.trouble.backends)
+	w.serve = w.simulate
+	w.history.tallies = make([]tally, len(p.streams))
+	w.history.answers = map[int]int{}
+	n := max(1, p.service.backends)
 	for i := range n {
 		w.backends = append(w.backends, &backend{world: w, number: i, places: max(1, p.servers/n)})
 	}
-	w.early = p.traffic(p.processes)
-	w.late = p.traffic(p.processes * p.grow)
 	w.launch()
 	return w
 }
@@ -62,19 +106,24 @@ func (w *world) launch() {
 	ctx, cancel := context.WithCancel(context.Background()) // a deadline would change what retries do
 	w.kill = cancel
 	w.fleet = nil
-	for i := range w.processes * w.grow {
-		w.fleet = append(w.fleet, &process{w.way.process(w.plan, i), ctx, i})
+	for i := range w.processes * max(1, w.grow) {
+		w.fleet = append(w.fleet, w.newProcess(ctx, i, uint64(i)))
 	}
 }
 
-// end ends all processes.
+func (w *world) newProcess(ctx context.Context, number int, seed uint64) *process {
+	p := &process{world: w, number: number, random: &draws{random: rand.New(rand.NewPCG(w.seed, 1<<40+seed))}, ctx: ctx}
+	p.call = w.way.set(p)
+	return p
+}
+
+// end ends all processes, relaunch starts others in their places.
 func (w *world) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.kill()
 }
 
-// relaunch ends all processes, and starts others in their places.
 func (w *world) relaunch() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,204 +131,227 @@ func (w *world) relaunch() {
 	w.launch()
 }
 
+// lose has backends lose what they have.
+func (w *world) lose(d dip) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, b := range w.backends {
+		if d.backend == allBackends || d.backend == b.number {
+			b.lose()
+		}
+	}
+}
+
 // run runs everything that the plan has.
 func (w *world) run() {
-	defer w.end()
-	defer time.AfterFunc(w.plan.last(), w.end).Stop()
+	defer time.AfterFunc(seconds(w.last()), w.end).Stop()
 	if w.restart {
-		defer time.AfterFunc(w.from+w.duration/2, w.relaunch).Stop()
+		defer time.AfterFunc(seconds(w.from+w.duration/2), w.relaunch).Stop()
+	}
+	for _, d := range w.dips {
+		if d.loses {
+			defer time.AfterFunc(seconds(d.end), func() { w.lose(d) }).Stop()
+		}
 	}
 
-	switch {
-	case w.closed > 0:
-		w.beginWorkers()
-	case w.load > 0:
-		w.wait.Go(func() { w.arrivals(w.demand(), 0, func() { w.begin(-1) }) })
-	}
-	if w.atOnce > 0 {
-		w.beginAtOnce()
-	}
-	if w.neighbours > 0 {
-		w.wait.Go(func() { w.arrivals(w.neighbours, 3, w.neighbour) })
+	for i, s := range w.streams {
+		random := rand.New(rand.NewPCG(w.seed, uint64(i)))
+		switch {
+		case s.workers > 0:
+			w.beginWorkers(i, random)
+		case s.burst > 0:
+			w.wait.Go(func() { w.bursts(i) })
+		default:
+			w.wait.Go(func() { w.arrivals(i, random) })
+		}
 	}
 	w.wait.Wait()
+	w.end()
 }
 
-// arrivals calls begin at random times, rate times a second on average, until the plan closes.
-func (w *world) arrivals(rate float64, stream uint64, begin func()) {
-	random := rand.New(rand.NewPCG(w.seed, stream))
-	for {
-		time.Sleep(seconds(random.ExpFloat64() / (rate * w.surge(w.now()-w.from))))
-		if w.now() >= w.closing() {
+// now returns the time since the start, and until waits for a time.
+func (w *world) now() float64 { return time.Since(w.start).Seconds() }
+
+func (w *world) until(t float64) { time.Sleep(seconds(t - w.now())) }
+
+func seconds(s float64) time.Duration {
+	const most = 1e9 // for ever
+	return time.Duration(min(s, most) * float64(time.Second))
+}
+
+// arrivals begins calls at random times, until the plan closes: of those at the highest rate, the share that the rate
+// is of that.
+func (w *world) arrivals(stream int, random *rand.Rand) {
+	rate, highest := w.streams[stream].rate, 0.0
+	for t := 0.0; t < w.closing(); t += 0.5 {
+		highest = max(highest, rate(t))
+	}
+	for at := 0.0; ; {
+		at += random.ExpFloat64() / highest
+		if at >= w.closing() {
 			return
 		}
-		begin()
+		w.until(at)
+		if random.Float64()*highest < rate(at) {
+			w.history.late = max(w.history.late, seconds(w.now()-at))
+			w.begin(stream, -1)
+		}
 	}
 }
 
-// beginWorkers begins the workers of a closed loop.
-func (w *world) beginWorkers() {
-	for i := range w.closed {
-		random := rand.New(rand.NewPCG(w.seed, 1<<40+uint64(i)))
+// bursts begins calls at once, from time to time: a microsecond apart, and those of other streams later, so that their
+// order is always the same.
+func (w *world) bursts(stream int) {
+	s := w.streams[stream]
+	for at := s.begin + 0.01*float64(stream); at < w.closing(); at += s.every {
+		w.until(at)
+		for i := range s.burst {
+			w.begin(stream, i%w.processes)
+			time.Sleep(time.Microsecond)
+		}
+		if s.every == 0 {
+			return
+		}
+	}
+}
+
+// beginWorkers begins the workers of a stream, within a second. Without a pause, a worker pauses after a failure.
+func (w *world) beginWorkers(stream int, all *rand.Rand) {
+	s := w.streams[stream]
+	for i := range s.workers {
+		random := rand.New(rand.NewPCG(w.seed, all.Uint64()))
 		w.wait.Go(func() {
-			for {
-				time.Sleep(seconds(random.ExpFloat64() * w.pause()))
-				if w.now() >= w.closing() {
-					return
+			w.until(s.begin + random.Float64())
+			for w.now() < w.closing() {
+				err := w.do(w.newCall(stream, i%w.processes))
+				switch {
+				case s.pause > 0:
+					time.Sleep(seconds(random.ExpFloat64() * s.pause))
+				case err != nil:
+					time.Sleep(time.Second)
 				}
-				w.do(w.newCall(i % w.processes))
 			}
 		})
 	}
 }
 
-// now returns the simulated time since the start.
-func (w *world) now() time.Duration { return time.Since(w.start) }
-
-// beginAtOnce begins the calls that begin with the trouble: all of them a microsecond apart, so that their order is
-// always the same, or at random times, after a call of each process and a pause.
-func (w *world) beginAtOnce() {
-	if w.within > 0 {
-		for i := range w.processes {
-			w.begin(i)
-			time.Sleep(time.Microsecond)
-		}
-	}
-
-	random := rand.New(rand.NewPCG(w.seed, 0))
-	for i := range w.atOnce {
-		at := w.from + time.Duration(i)*time.Microsecond
-		if w.within > 0 {
-			at = w.from + time.Duration(random.Int64N(int64(w.within)))
-		}
-		w.wait.Go(func() {
-			time.Sleep(at - w.now())
-			w.do(w.newCall(i % w.processes))
-		})
-	}
-}
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-// begin begins a call, as newCall returns it.
-func (w *world) begin(number int) {
-	c := w.newCall(number)
-	w.wait.Go(func() { w.do(c) })
-}
-
 // call is one call of a program.
 type call struct {
-	world   *world
+	*stream
+	number  int      // of the stream
 	process *process // nil: another program makes it
 	random  *rand.Rand
-	kind    float64       // from 0 to 1: the shares that are of calls have those with the smallest
 	apart   time.Duration // by which it comes after what others do at the same moment
-	arrived time.Duration
+	arrived float64
 }
 
-// newCall returns a call that arrives now, of a process, or of any if its number is negative.
-func (w *world) newCall(number int) *call {
+// begin begins a call of a process, or of any if its number is negative.
+func (w *world) begin(stream, process int) {
+	c := w.newCall(stream, process)
+	w.wait.Go(func() { _ = w.do(c) })
+}
+
+func (w *world) newCall(stream, process int) *call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.begun++
-	random := rand.New(rand.NewPCG(w.seed, 1<<32+uint64(w.begun)))
+	w.history.begun++
+	n := uint64(w.history.begun)
+	w.history.tallies[stream].begun++
 
-	c := &call{world: w, random: random, arrived: w.now(), apart: time.Duration(w.begun)}
-	if number < 0 {
-		number = w.pick(random.Float64())
+	c := &call{stream: &w.streams[stream], number: stream, arrived: w.now(), apart: time.Duration(n)}
+	c.random = rand.New(rand.NewPCG(w.seed, 1<<32+n))
+	if process < 0 {
+		process = w.pick(c.random.Float64())
 	}
-	c.kind = random.Float64()
-	if w.isOther(c) {
-		w.others.begun++
-	}
-
-	c.process = w.fleet[number]
-	if w.fresh {
-		c.process = &process{w.way.process(w.plan, number), c.process.ctx, w.begun}
+	switch {
+	case c.bare:
+	case w.fresh:
+		c.process = w.newProcess(w.fleet[process].ctx, process, n)
+	default:
+		c.process = w.fleet[process]
 	}
 	return c
 }
 
-// isOther reports whether a call is one of the others while a part of them has no answer.
-func (w *world) isOther(c *call) bool {
-	share := w.amount(part, c.arrived-w.from)
-	return share > 0 && c.kind >= share
-}
-
-// pick returns the process of a call that arrives now, by a random number below 1.
+// pick returns the process of a call that begins now, by a random number below 1.
 func (w *world) pick(random float64) int {
-	shares := w.early
+	n := w.processes
 	if w.now() >= w.from {
-		shares = w.late
+		n = len(w.fleet)
 	}
-	moved := 0
-	if w.move > 0 {
-		moved = int(w.now() / w.move)
+	if w.skew == 0 {
+		return int(random * float64(n))
 	}
-	for i, share := range shares {
+	for i, share := range w.shares(n) {
 		random -= share
 		if random < 0 {
-			return (i + moved) % len(shares)
+			return i
 		}
 	}
-	return (len(shares) - 1 + moved) % len(shares)
+	return n - 1
 }
 
 // do makes a call, and counts it.
-func (w *world) do(c *call) {
-	ctx := c.process.ctx
-	if w.deadline > 0 {
-		// Times that are multiples of each other would leave the order of two events to chance.
-		limit := w.deadline - time.Duration(1+c.random.IntN(1000))
-		if w.isLong(c) {
-			limit = time.Duration(float64(limit) * float64(w.longer) / float64(w.timeout))
-		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
+func (w *world) do(c *call) error {
+	ctx, end := w.limit(c)
+	defer end()
+	var err error
+	if c.process == nil {
+		err = w.serve(ctx, c)
+	} else {
+		err = c.process.call(ctx)
 	}
-	err := c.process.caller(ctx, c)
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ok := isAnswer(err) && ctx.Err() != context.Canceled
-	took := w.now() - c.arrived
-	w.count(took, ok)
-	if w.isOther(c) {
-		w.others.count(took, ok)
+	if isAnswer(err) && !errors.Is(ctx.Err(), context.Canceled) {
+		t := &w.history.tallies[c.number]
+		t.took = append(t.took, w.now()-c.arrived)
+		w.history.answers[int(w.now())]++
 	}
-	if ok {
-		w.answers[int(w.now()/time.Second)]++
-	}
+	return err
 }
 
-// isAnswer reports whether a service has answered with this error, or none.
-func isAnswer(err error) bool { return err == nil || errors.Is(err, errFinal) }
-
-// neighbour sends a request of another program, which does not retry. It is counted after the trouble.
-func (w *world) neighbour() {
-	counted := w.now() >= w.back()
-	random := rand.New(rand.NewPCG(w.seed, 1<<33+uint64(w.now())))
-	c := &call{world: w, random: random, kind: random.Float64()}
-	w.wait.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), w.timeout)
-		defer cancel()
-		arrived := w.now()
-		err := c.request(ctx)
-		if !counted {
-			return
-		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.others.begun++
-		w.others.count(w.now()-arrived, isAnswer(err))
-	})
+// limit returns the context of a call. It ends with its process, and at its deadline.
+func (w *world) limit(c *call) (context.Context, context.CancelFunc) {
+	ctx, limit := context.Background(), c.deadline
+	if c.process == nil {
+		limit = c.timeout
+	} else {
+		ctx = c.process.ctx
+	}
+	ctx = withCall(ctx, c)
+	if limit == 0 {
+		return ctx, func() {}
+	}
+	// Times that are multiples of each other would leave the order of two events to chance.
+	return context.WithTimeout(ctx, seconds(limit)-time.Duration(1+c.random.IntN(1000)))
 }
 
-// request sends a request of a call.
-func (c *call) request(ctx context.Context) error {
-	// Calls that get slots, or run out of time, at the same moment would go on in any order.
+type callKey struct{}
+
+// withCall returns a context in which the requests of a call are sent, callOf that call.
+func withCall(ctx context.Context, c *call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// send makes an attempt of a call, without a timeout. Calls that get slots, or run out of time, at the same moment would
+// go on in any order.
+func (p *process) send(ctx context.Context) error {
+	c := callOf(ctx)
+	p.world.mu.Lock()
+	p.world.history.requests++
+	p.world.mu.Unlock()
 	time.Sleep(c.apart)
 	defer time.Sleep(c.apart)
-	return c.world.serve(ctx, c)
+	return p.world.serve(ctx, c)
+}
+
+// once makes an attempt with its timeout.
+func (p *process) once(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, seconds(callOf(ctx).timeout))
+	defer cancel()
+	return p.send(ctx)
 }
