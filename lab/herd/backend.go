@@ -1,8 +1,9 @@
 package main
 
 import (
-	"container/heap"
+	"cmp"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -13,9 +14,9 @@ type backend struct {
 	number int
 	places int
 
-	at      float64 // when it was brought up to date
-	clock   float64 // how much work each place has done so far
-	running running
+	at      float64    // when it was brought up to date
+	clock   float64    // how much work each place has done so far
+	running []*request // in the order in which they end
 	waiting []*request
 	line    int         // how many wait whose client has not left, if it heeds that
 	alarm   *time.Timer // rings when the next work is done
@@ -29,13 +30,8 @@ type request struct {
 	done    chan struct{} // closed when the work is done
 	backend *backend
 	end     float64 // by the clock of the backend
-	index   int     // among those that run, or one of these:
+	gone    bool    // its work is done, or given up
 }
-
-const (
-	waits = -1
-	gone  = -2
-)
 
 // instant is less than any time that matters, and more than what rounding takes.
 const instant = 1e-9
@@ -44,7 +40,6 @@ const instant = 1e-9
 func (b *backend) add(r *request) {
 	b.advance()
 	r.backend = b
-	r.index = waits
 	b.waiting = append(b.waiting, r)
 	b.line++
 	b.proceed()
@@ -56,13 +51,14 @@ func (b *backend) leave(r *request) {
 		return
 	}
 	b.advance()
+	i := slices.Index(b.running, r)
 	switch {
-	case r.index >= 0:
-		heap.Remove(&b.running, r.index)
-	case r.index == waits:
+	case i >= 0:
+		b.running = slices.Delete(b.running, i, i+1)
+	case !r.gone:
 		b.line--
 	}
-	r.index = gone
+	r.gone = true
 	b.proceed()
 }
 
@@ -70,7 +66,7 @@ func (b *backend) leave(r *request) {
 func (b *backend) lose() {
 	b.advance()
 	for _, r := range append(b.waiting, b.running...) {
-		if r.index != gone {
+		if !r.gone {
 			b.finish(r, b.world.refusal())
 		}
 	}
@@ -79,7 +75,7 @@ func (b *backend) lose() {
 }
 
 func (b *backend) finish(r *request, err error) {
-	r.index = gone
+	r.gone = true
 	r.err = err
 	close(r.done)
 }
@@ -99,7 +95,8 @@ func (b *backend) advance() {
 	b.at = now
 	b.clock += b.speed() * worked
 	for len(b.running) > 0 && b.running[0].end <= b.clock+instant {
-		b.finish(heap.Pop(&b.running).(*request), nil)
+		b.finish(b.running[0], nil)
+		b.running = b.running[1:]
 	}
 }
 
@@ -111,7 +108,8 @@ func (b *backend) proceed() {
 			break
 		}
 		r.end = b.clock + r.work
-		heap.Push(&b.running, r)
+		i, _ := slices.BinarySearchFunc(b.running, r, func(one, other *request) int { return cmp.Compare(one.end, other.end) })
+		b.running = slices.Insert(b.running, i, r)
 	}
 
 	ring := math.Inf(1)
@@ -133,7 +131,7 @@ func (b *backend) proceed() {
 func (b *backend) next() *request {
 	for len(b.waiting) > 0 {
 		r := b.take()
-		if r.index == gone {
+		if r.gone {
 			continue
 		}
 		b.line--
@@ -167,28 +165,4 @@ func (b *backend) size() int {
 // speed returns how fast a request is worked on, as a share of what a place can do.
 func (b *backend) speed() float64 {
 	return min(1, float64(b.size())/float64(max(1, len(b.running))))
-}
-
-// running are requests that are worked on, as a heap: the first is done next.
-type running []*request
-
-func (all running) Len() int           { return len(all) }
-func (all running) Less(i, j int) bool { return all[i].end < all[j].end }
-
-func (all running) Swap(i, j int) {
-	all[i], all[j] = all[j], all[i]
-	all[i].index, all[j].index = i, j
-}
-
-func (all *running) Push(x any) {
-	r := x.(*request)
-	r.index = len(*all)
-	*all = append(*all, r)
-}
-
-func (all *running) Pop() any {
-	last := len(*all) - 1
-	r := (*all)[last]
-	*all = (*all)[:last]
-	return r
 }

@@ -121,6 +121,14 @@ func (p *plan) calls(share float64) stream {
 	return stream{rate: steady(rate), usual: rate, timeout: p.timeout, deadline: p.deadline}
 }
 
+// kinds returns all streams.
+func (p *plan) kinds() []stream {
+	if len(p.streams) == 0 {
+		return []stream{p.calls(1)}
+	}
+	return p.streams
+}
+
 // inTrouble reports whether there is trouble at a time.
 func (p *plan) inTrouble(t float64) bool { return t >= p.from && t < p.back() }
 

@@ -58,12 +58,7 @@ func parallel(n, goroutines int, f func(int)) {
 func (c cell) lost(stream int) (all []float64) {
 	for _, h := range c.histories {
 		t := h.tallies[stream]
-		usual := float64(t.begun) / c.closing()
-		if len(c.streams) > 0 {
-			usual = cmp.Or(c.streams[stream].usual, usual)
-		} else {
-			usual = c.demand()
-		}
+		usual := cmp.Or(c.kinds()[stream].usual, float64(t.begun)/c.closing())
 		all = append(all, float64(t.lost())/usual)
 	}
 	return all
@@ -75,7 +70,7 @@ func (c cell) show(stream int, means bool) string {
 	if len(c.histories) == 0 {
 		return nothing
 	}
-	if c.isOnce(stream) {
+	if s := c.kinds()[stream]; s.burst > 0 && s.every == 0 {
 		var share, half []float64
 		for _, h := range c.histories {
 			share = append(share, h.tallies[stream].share())
@@ -90,10 +85,6 @@ func (c cell) show(stream int, means bool) string {
 	return span(lost, short)
 }
 
-func (c cell) isOnce(stream int) bool {
-	return len(c.streams) > 0 && c.streams[stream].burst > 0 && c.streams[stream].every == 0
-}
-
 // line is a row of a table: the cells of a plan, for one of its streams.
 type line struct {
 	name   string
@@ -103,17 +94,13 @@ type line struct {
 
 func linesOf(rows [][]cell) (lines []line) {
 	for _, row := range rows {
-		p := row[0].plan
-		if len(p.streams) == 0 {
-			lines = append(lines, line{p.name, 0, row})
-		}
-		for i, s := range p.streams {
-			switch {
-			case s.silent:
-			case s.name == "":
-				lines = append(lines, line{p.name, i, row})
-			default:
-				lines = append(lines, line{p.name + ": " + s.name, i, row})
+		for i, s := range row[0].kinds() {
+			name := row[0].name
+			if s.name != "" {
+				name += ": " + s.name
+			}
+			if !s.silent {
+				lines = append(lines, line{name, i, row})
 			}
 		}
 	}

@@ -86,9 +86,7 @@ func play(how way, p plan) (h history, err error) {
 }
 
 func newWorld(how way, p plan) *world {
-	if len(p.streams) == 0 {
-		p.streams = []stream{p.calls(1)}
-	}
+	p.streams = p.kinds()
 	w := &world{plan: p, way: how, start: time.Now()}
 	w.serve = w.simulate
 	w.history.tallies = make([]tally, len(p.streams))

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -23,7 +21,7 @@ func exponential(options ...backoff.ExponentialBackOffOpts) *backoff.Exponential
 	return backoff.NewExponentialBackOff(append(options, backoff.WithRandomizationFactor(0))...)
 }
 
-// wrappers are in the manner of those that real programs have.
+// wrappers are in the manner of those that real programs have, one for each way to use the loops.
 var wrappers = []wrapper{
 	{"the default policy", func(ctx context.Context, w *world) error {
 		return backoff.Retry(func() error { return w.op(ctx) }, exponential())
@@ -33,10 +31,6 @@ var wrappers = []wrapper{
 	}},
 	{"retries, around a context", func(ctx context.Context, w *world) error {
 		return backoff.RetryNotify(func() error { return w.op(ctx) }, backoff.WithMaxRetries(backoff.WithContext(exponential(), ctx), 4), w.notify)
-	}},
-	{"no retries, by a configuration", func(ctx context.Context, w *world) error {
-		var config struct{ retries uint64 }
-		return backoff.Retry(func() error { return w.op(ctx) }, backoff.WithMaxRetries(exponential(), config.retries))
 	}},
 	{"a value", func(ctx context.Context, w *world) error {
 		n, err := backoff.RetryWithData(func() (int, error) { return w.calls + 1, w.op(ctx) },
@@ -65,14 +59,6 @@ var wrappers = []wrapper{
 		b.Reset()
 		return backoff.Retry(func() error { return w.op(ctx) }, backoff.WithContext(b, ctx))
 	}},
-	{"fields set before the loop", func(ctx context.Context, w *world) error {
-		b := backoff.NewExponentialBackOff()
-		b.InitialInterval = 10 * time.Millisecond
-		b.RandomizationFactor = 0
-		b.MaxElapsedTime = 0
-		b.Reset()
-		return backoff.Retry(func() error { return w.op(ctx) }, backoff.WithContext(b, ctx))
-	}},
 	{"one policy for loops in a row", func(ctx context.Context, w *world) error {
 		b := backoff.WithMaxRetries(exponential(), 2)
 		for range 2 {
@@ -80,22 +66,6 @@ var wrappers = []wrapper{
 			w.log("%s", describe(ctx, err))
 		}
 		return nil
-	}},
-	{"panics become errors", func(ctx context.Context, w *world) error {
-		return backoff.Retry(func() (err error) {
-			defer func() {
-				if r := recover(); r != nil {
-					err = backoff.Permanent(fmt.Errorf("panic in operation: %v", r))
-				}
-			}()
-			if w.calls == 3 {
-				panic("fourth call")
-			}
-			return w.op(ctx)
-		}, backoff.WithContext(exponential(), ctx))
-	}},
-	{"which errors to retry", func(ctx context.Context, w *world) error {
-		return retryIf(ctx, w, func(err error) bool { return !errors.Is(err, errGone) })
 	}},
 	{"a wrapped final error", func(ctx context.Context, w *world) error {
 		return backoff.Retry(func() error {
@@ -107,46 +77,8 @@ var wrappers = []wrapper{
 		}, backoff.WithContext(exponential(), ctx))
 	}},
 
-	{"a context with a timeout", func(ctx context.Context, w *world) error {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		err := backoff.Retry(func() error { return w.op(ctx) }, backoff.WithContext(backoff.NewConstantBackOff(400*time.Millisecond), ctx))
-		if ctx.Err() != nil {
-			return fmt.Errorf("not ready in time: %w", ctx.Err())
-		}
-		return err
-	}},
-	{"a timeout for each attempt", func(ctx context.Context, w *world) error {
-		return backoff.Retry(func() error {
-			attempt, cancel := context.WithTimeout(ctx, time.Second)
-			defer cancel()
-			return w.op(attempt)
-		}, backoff.WithContext(backoff.WithMaxRetries(exponential(), 3), ctx))
-	}},
 	{"a BackOffContext of its own", func(ctx context.Context, w *world) error {
 		return backoff.RetryNotify(func() error { return w.op(ctx) }, bound{exponential(), ctx}, w.notify)
-	}},
-	{"a context is compared", func(ctx context.Context, w *world) error {
-		switch err := backoff.Retry(func() error { return w.op(ctx) }, backoff.WithContext(exponential(), ctx)); err {
-		case context.Canceled:
-			w.log("cancelled")
-			return nil
-		case context.DeadlineExceeded:
-			return errors.New("timed out")
-		default:
-			return err
-		}
-	}},
-	{"the last error is added", func(ctx context.Context, w *world) error {
-		var last error
-		err := backoff.Retry(func() error {
-			last = w.op(ctx)
-			return last
-		}, backoff.WithContext(exponential(), ctx))
-		if err != nil && last != nil {
-			return fmt.Errorf("%w (last error: %w)", err, last)
-		}
-		return err
 	}},
 
 	{"loops in a loop", func(ctx context.Context, w *world) error {
@@ -175,32 +107,6 @@ var wrappers = []wrapper{
 		}, backoff.WithContext(exponential(), ctx), w.notify)
 	}},
 
-	{"notify keeps the last error", func(ctx context.Context, w *world) error {
-		var last error
-		failures := 0
-		err := backoff.RetryNotify(func() error { return w.op(ctx) }, backoff.WithContext(exponential(), ctx), func(err error, _ time.Duration) {
-			last = err
-			failures++
-		})
-		w.log("%d failures, the last %v", failures, last)
-		return err
-	}},
-	{"failures and the recovery are told once", func(ctx context.Context, w *world) error {
-		failing := false
-		return backoff.RetryNotify(func() error {
-			err := w.op(ctx)
-			if err == nil && failing {
-				w.log("recovered")
-			}
-			return err
-		}, backoff.WithContext(backoff.WithMaxRetries(backoff.NewConstantBackOff(time.Second), 5), ctx), func(err error, wait time.Duration) {
-			if !failing {
-				failing = true
-				w.notify(err, wait)
-			}
-		})
-	}},
-
 	{"a timer that does not wait", func(ctx context.Context, w *world) error {
 		return backoff.RetryNotifyWithTimer(func() error { return w.op(ctx) }, backoff.WithContext(backoff.WithMaxRetries(exponential(), 6), ctx), w.notify, &instant{w: w, c: make(chan time.Time, 1)})
 	}},
@@ -209,18 +115,6 @@ var wrappers = []wrapper{
 		return err
 	}},
 
-	{"the loop's error is classified", func(ctx context.Context, w *world) error {
-		err := retryIf(ctx, w, func(err error) bool { return !errors.Is(err, errGone) })
-		var network net.Error
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, errBusy) || errors.As(err, &network) && network.Timeout():
-			w.log("queued for later")
-			return nil
-		}
-		return fmt.Errorf("ingest: %w", err)
-	}},
 	{"a policy of listed waits, and steps by hand", func(ctx context.Context, w *world) error {
 		b := &listed{waits: []time.Duration{time.Second, 2 * time.Second, 5 * time.Second}}
 		b.Reset()
@@ -245,31 +139,6 @@ var wrappers = []wrapper{
 		err := backoff.Retry(func() error { return w.op(ctx) }, backoff.WithContext(b, ctx))
 		w.log("%d waits", b.n)
 		return err
-	}},
-	{"reconnects until the end", func(ctx context.Context, w *world) error {
-		for ctx.Err() == nil && w.calls < most {
-			b := backoff.WithContext(backoff.WithMaxRetries(exponential(), 3), ctx)
-			err := backoff.RetryNotify(func() error { return w.op(ctx) }, b, w.notify)
-			w.log("%s", describe(ctx, err))
-		}
-		return ctx.Err()
-	}},
-	{"loops beside each other", func(ctx context.Context, w *world) error {
-		one := make(chan bool, 1)
-		errs := make([]error, 3)
-		var group sync.WaitGroup
-		for i := range errs {
-			group.Go(func() {
-				time.Sleep(time.Duration(i) * time.Millisecond)
-				errs[i] = backoff.Retry(func() error {
-					one <- true
-					defer func() { <-one }()
-					return w.op(ctx)
-				}, backoff.WithContext(backoff.WithMaxRetries(exponential(), 2), ctx))
-			})
-		}
-		group.Wait()
-		return errors.Join(errs...)
 	}},
 	{"a ticker", func(ctx context.Context, w *world) error {
 		ticker := backoff.NewTicker(backoff.WithContext(backoff.WithMaxRetries(exponential(), 5), ctx))
