@@ -32,17 +32,17 @@ func (c config) measure(out, stderr io.Writer, plans []plan) error {
 	defer stop()
 	var begun atomic.Int64
 	var rows [][]cell
-	failed := make(chan error, 1)
+	done := make(chan error, 1)
 	go func() {
-		all, err := c.run(plans, lanes, func(how way, p plan) (history, error) {
+		var err error
+		rows, err = c.run(plans, lanes, func(how way, p plan) (history, error) {
 			time.Sleep(time.Second * time.Duration(begun.Add(1)%lanes))
 			return measureOne(ctx, how, p, stderr)
 		})
-		rows = all
-		failed <- err
+		done <- err
 	}()
 	select {
-	case err := <-failed:
+	case err := <-done:
 		if err != nil {
 			return err
 		}
@@ -74,6 +74,10 @@ func measureOne(ctx context.Context, how way, p plan, stderr io.Writer) (history
 		if err != nil {
 			return history{}, err
 		}
+		defer func() {
+			cancel()
+			_ = server.Wait()
+		}()
 		r.servers = append(r.servers, server)
 	}
 
