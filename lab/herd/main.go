@@ -33,8 +33,8 @@
 // Peers have the setting that loses least on average over all scenes, of those that we tried, and some that of their
 // documentation besides. Their waits are seeded: those that take a function for them get one with their own
 // distribution. What has a global source of random numbers is not, as the refusals of failsafe-go's limiter and
-// throttler, and when vegas probes. Calls that wait for Netflix's limits or for
-// AWS's tokens go on in no fixed order when many end at once. These figures differ a little from run to run.
+// throttler, and when vegas probes. Calls that wait for Netflix's limits or for AWS's tokens go on in no fixed order when
+// many end at once. These figures differ a little from run to run.
 //
 // Herd exits with 0 after success, with 1 if something cannot be written or measured, and with 2 for bad usage.
 package main
@@ -124,7 +124,7 @@ func (c config) do(out, stderr io.Writer) error {
 func parse(args []string, stderr io.Writer) (c config, err error) {
 	flags := flag.NewFlagSet("herd", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&c.name, "scenario", "service", "`which` table, of "+strings.Join(names(), ", "))
+	flags.StringVar(&c.name, "scenario", "service", "`which` table:\n"+contents())
 	ways := flags.String("ways", "", "`ways` to call, separated by commas, if they are not those of the scenario: "+wayNames())
 	flags.StringVar(&c.only, "only", "", "only the rows with this `text` in their names")
 	flags.IntVar(&c.seeds, "seeds", 3, "`number` of seeds of the random numbers; figures are ranges or means of them; with 0 there are none")
@@ -139,7 +139,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	c.ways, err2 = waysOf(cmp.Or(*ways, c.scenario.ways, "none"))
 	switch {
 	case c.rows == nil && c.name != contention:
-		err = fmt.Errorf("-scenario is none of %s", strings.Join(names(), ", "))
+		err = errors.New("-scenario is no table; -h lists them")
 	case flags.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case c.seeds < 0 || c.seeds > 1000:

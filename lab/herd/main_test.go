@@ -45,7 +45,7 @@ func TestUsage(t *testing.T) {
 	for message, args := range map[string]string{
 		"flag provided but not defined: -nosuch": "-nosuch",
 		`unexpected argument "extra"`:            "extra",
-		"-scenario is none of attack, batch":     "-scenario flood",
+		"-scenario is no table":                  "-scenario flood",
 		`"hope" is no way`:                       "-ways none,hope",
 		"-seeds is not from 0 to 1000":           "-seeds -1",
 		"not above zero, or too large: NaN":      "-load NaN",
@@ -66,7 +66,7 @@ func TestUsage(t *testing.T) {
 
 	var stderr bytes.Buffer
 	require.Zero(t, run([]string{"-h"}, io.Discard, &stderr))
-	require.Contains(t, stderr.String(), "attack, batch, ")
+	require.Contains(t, stderr.String(), "attack: what was thought out")
 }
 
 // The rows of a scenario have different names, ways that exist, and what they need.

@@ -41,8 +41,14 @@ var scenarios = map[string]scenario{
 	"attack":    {about: "what was thought out against slots", ways: attackWays, rows: attackRows, summary: true, means: true},
 }
 
-// names returns the names of all scenarios. Contention is one of another kind.
-func names() []string { return append(slices.Sorted(maps.Keys(scenarios)), contention) }
+// contents lists all scenarios, for a message.
+func contents() string {
+	text := contention + ": clients that compete to write one row of a database\n"
+	for _, name := range slices.Sorted(maps.Keys(scenarios)) {
+		text += name + ": " + scenarios[name].about + "\n"
+	}
+	return text
+}
 
 // change changes something of a plan.
 type change func(*plan)

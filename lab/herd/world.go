@@ -191,8 +191,7 @@ func (w *world) arrivals(stream int, random *rand.Rand) {
 		}
 		w.until(at)
 		if random.Float64()*highest < rate(at) {
-			w.history.late = max(w.history.late, seconds(w.now()-at))
-			w.begin(stream, -1)
+			w.begin(stream, -1, at)
 		}
 	}
 }
@@ -204,7 +203,7 @@ func (w *world) bursts(stream int) {
 	for at := s.begin + 0.01*float64(stream); at < w.closing(); at += s.every {
 		w.until(at)
 		for i := range s.burst {
-			w.begin(stream, i%w.processes)
+			w.begin(stream, i%w.processes, w.now())
 			time.Sleep(time.Microsecond)
 		}
 		if s.every == 0 {
@@ -243,10 +242,14 @@ type call struct {
 	arrived float64
 }
 
-// begin begins a call of a process, or of any if its number is negative.
-func (w *world) begin(stream, process int) {
+// begin begins a call of a process, or of any if its number is negative, which should have begun at a time.
+func (w *world) begin(stream, process int, at float64) {
 	c := w.newCall(stream, process)
 	w.wait.Go(func() { _ = w.do(c) })
+
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.history.late = max(w.history.late, seconds(c.arrived-at))
 }
 
 func (w *world) newCall(stream, process int) *call {
