@@ -31,10 +31,10 @@
 // # Other libraries
 //
 // Peers have the setting that loses least on average over all scenes, of those that we tried, and some that of their
-// documentation besides. Their waits are seeded: those that take a function for them get one with their own
-// distribution. What has a global source of random numbers is not, as the refusals of failsafe-go's limiter and
-// throttler, and when vegas probes. Calls that wait for Netflix's limits or for AWS's tokens go on in no fixed order when
-// many end at once. These figures differ a little from run to run.
+// documentation besides. Those that take a function for their waits get one with their own distribution, and seeds. What
+// has random numbers of its own is not seeded, as the SDK of AWS, the refusals of failsafe-go's limiter and throttler,
+// and the probes of vegas. Calls that wait for Netflix's limits or for AWS's tokens go on in no fixed order when many end
+// at once. These figures differ a little from run to run.
 //
 // Herd exits with 0 after success, with 1 if something cannot be written or measured, and with 2 for bad usage.
 package main

@@ -70,14 +70,14 @@ var peers = []way{
 		return adaptivethrottler.NewBuilder[any]().WithFailureRateThreshold(0.5, 10, 10*time.Second).Build()
 	})},
 
-	// Its circuit breaker opens for a minute in its documentation. It is best if it looks at ten seconds and opens for
-	// about five.
+	// Its circuit breaker opens for a minute in its documentation. It is best if it looks at ten seconds and opens for five,
+	// half of that up or down.
 	{"failsafe-example", "failsafe-go: its example", failsafeWith(retries(), func(*process) failsafe.Policy[any] {
 		return circuitbreaker.NewBuilder[any]().WithFailureThreshold(5).WithDelay(time.Minute).WithSuccessThreshold(2).Build()
 	})},
-	{"failsafe", "failsafe-go", failsafeWith(retries(), func(p *process) failsafe.Policy[any] {
+	{"failsafe", "failsafe-go", failsafeWith(retries(), func(*process) failsafe.Policy[any] {
 		return circuitbreaker.NewBuilder[any]().WithFailureRateThreshold(0.5, 10, 10*time.Second).WithSuccessThreshold(3).
-			WithDelayFunc(func(failsafe.ExecutionAttempt[any]) time.Duration { return seconds((0.5 + p.random.Float64()) * 5) }).Build()
+			WithDelayFunc(func(e failsafe.ExecutionAttempt[any]) time.Duration { return 10 * delay(e.Context(), 1) }).Build()
 	})},
 
 	// Netflix's limits. By default a process never has a limit of gradient2 below 20. Quick windows and a small limit are
@@ -277,18 +277,9 @@ func awsCalls(p *process, r aws.Retryer) caller {
 	}
 }
 
-// seeded gives the retryer its own waits, but with random numbers that are seeded.
-func seeded(p *process) func(*retry.StandardOptions) {
-	return func(o *retry.StandardOptions) {
-		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
-			return seconds(p.random.Float64() * 0.05 * math.Pow(2, float64(attempt-1))), nil
-		})
-	}
-}
-
 func awsStandard(tokens uint) func(*process) caller {
 	return func(p *process) caller {
-		return awsCalls(p, retry.NewStandard(seeded(p), func(o *retry.StandardOptions) {
+		return awsCalls(p, retry.NewStandard(func(o *retry.StandardOptions) {
 			o.RateLimiter = ratelimit.NewTokenRateLimit(tokens)
 		}))
 	}
@@ -299,7 +290,6 @@ func awsAdaptive(late bool) func(*process) caller {
 	return func(p *process) caller {
 		return awsCalls(p, polling{retry.NewAdaptiveMode(func(o *retry.AdaptiveModeOptions) {
 			o.FailOnNoAttemptTokens = true
-			o.StandardOptions = append(o.StandardOptions, seeded(p))
 			o.Throttles = append(o.Throttles, retry.IsErrorThrottleFunc(func(err error) aws.Ternary {
 				if late && errors.Is(err, errLate) {
 					return aws.TrueTernary

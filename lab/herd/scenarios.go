@@ -322,7 +322,7 @@ func otherRows(p plan) (rows []plan) {
 		change change
 	}{
 		{"answers of 0.35 of the timeout", func(p *plan) { p.answer = 0.35 }},
-		{"and 20 processes", func(p *plan) { p.answer, p.processes = 0.35, 20 }},
+		{"answers of 0.35 of the timeout, 20 processes", func(p *plan) { p.answer, p.processes = 0.35, 20 }},
 		{"timeout 3 s, deadline 15 s", limits(3, 15)},
 		{"timeout 0.1 s, ten times as fast", func(p *plan) {
 			p.timeout, p.deadline, p.answer, p.rate, p.servers = 0.1, 0.5, 0.01, 200, 2
@@ -338,7 +338,7 @@ func otherRows(p plan) (rows []plan) {
 		{"newest request first", inOrder(newestFirst)},
 		{"refuses while 30 requests wait", func(p *plan) { p.line = 30 }},
 		{"works on all requests at once", inOrder(shared)},
-		{"and heeds cancellation", func(p *plan) { p.order, p.heeds = shared, true }},
+		{"works on all requests at once, heeds cancellation", func(p *plan) { p.order, p.heeds = shared, true }},
 		{"half of the answers are final errors", func(p *plan) { p.final = 0.5 }},
 		{"all processes restart in the trouble", func(p *plan) { p.restart = true }},
 		{"four times the processes from the trouble on", func(p *plan) { p.grow = 4 }},

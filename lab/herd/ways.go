@@ -73,13 +73,13 @@ func retrier(s settings) func(*process) caller {
 
 		return func(ctx context.Context) error {
 			c := callOf(ctx)
-			first := s.firstWait(ctx, p)
 			if s.delayed {
-				time.Sleep(time.Duration(c.random.Int64N(int64(first))))
+				time.Sleep(time.Duration(c.random.Int64N(int64(s.firstWait(ctx, p)))))
 			}
 			service := shared
 			service.AttemptTimeout = seconds(c.timeout)
 			service.Policy = func() backoff.BackOff {
+				first := s.firstWait(ctx, p)
 				b := backoff.NewExponentialBackOff(
 					backoff.WithInitialInterval(first), backoff.WithMaxElapsedTime(0), backoff.WithRand(c.random))
 				if s.first != nil {

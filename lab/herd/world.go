@@ -30,21 +30,8 @@ type world struct {
 type process struct {
 	world  *world
 	number int
-	random *draws          // for what all its calls share
 	ctx    context.Context // ends with it
 	call   caller
-}
-
-// draws are random numbers that are safe for concurrent use.
-type draws struct {
-	mu     sync.Mutex
-	random *rand.Rand
-}
-
-func (d *draws) Float64() float64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.random.Float64()
 }
 
 // history is what happens in a simulation.
@@ -105,12 +92,12 @@ func (w *world) launch() {
 	w.kill = cancel
 	w.fleet = nil
 	for i := range w.processes * max(1, w.grow) {
-		w.fleet = append(w.fleet, w.newProcess(ctx, i, uint64(i)))
+		w.fleet = append(w.fleet, w.newProcess(ctx, i))
 	}
 }
 
-func (w *world) newProcess(ctx context.Context, number int, seed uint64) *process {
-	p := &process{world: w, number: number, random: &draws{random: rand.New(rand.NewPCG(w.seed, 1<<40+seed))}, ctx: ctx}
+func (w *world) newProcess(ctx context.Context, number int) *process {
+	p := &process{world: w, number: number, ctx: ctx}
 	p.call = w.way.set(p)
 	return p
 }
@@ -267,7 +254,7 @@ func (w *world) newCall(stream, process int) *call {
 	switch {
 	case c.bare:
 	case w.fresh:
-		c.process = w.newProcess(w.fleet[process].ctx, process, n)
+		c.process = w.newProcess(w.fleet[process].ctx, process)
 	default:
 		c.process = w.fleet[process]
 	}
