@@ -176,20 +176,57 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// Final errors are answers: they are not lost, and their attempts not repeated. A refusal says how long to wait.
-func TestErrors(t *testing.T) {
-	p := simple(0.01)
-	p.final = 1
-	h := played(t, "slots", p)
-	require.Zero(t, h.tallies[0].lost())
-	require.Equal(t, h.begun, h.requests)
+// What happens to a share of the attempts happens to so many of them. Final errors are answers.
+func TestEffects(t *testing.T) {
+	for name, row := range map[string]struct {
+		change change
+		lost   float64 // per cent
+		half   float64 // of the others take so long at most
+	}{
+		"nothing":     {heeds, 0, 0.01},
+		"fail":        {happens(failing, 0.4, 0), 40, 0.01},
+		"are refused": {happens(refusing, 0.4, 0), 40, 0.01},
+		"hang":        {happens(hanging, 0.4, 0), 40, 0.01},
+		"are slow":    {happens(slow, 2, 0), 61, 0.45},
+		"take longer": {func(p *plan) { p.streams = []stream{p.calls(1)}; p.streams[0].answer = alike(0.5) }, 0, 0.51},
+		"final":       {func(p *plan) { p.final = 1 }, 0, 0.01},
+	} {
+		p := simple(0.01).row(name, load(0.1), func(p *plan) { p.from, p.after = 0, 600 }, row.change)
+		h := played(t, "none", p)
+		require.InDelta(t, row.lost, h.tallies[0].share(), 2, name)
+		require.InDelta(t, row.half, h.tallies[0].half(), 0.02, name)
+	}
 
-	w := &world{plan: p}
-	w.asks = 5
-	var asked *backoff.RetryAfterError
-	require.ErrorAs(t, w.refusal(), &asked)
-	require.Equal(t, 5*time.Second, asked.Duration)
-	require.ErrorIs(t, asked, errFailed)
+	synctest.Test(t, func(t *testing.T) {
+		p := simple(1)
+		p.final, p.asks = 1, 5
+		w := newWorld(idle, p)
+		err := w.serve(t.Context(), newCall(w))
+		require.ErrorIs(t, err, errFinal)
+		require.ErrorAs(t, err, new(*backoff.PermanentError))
+		var asked *backoff.RetryAfterError
+		require.ErrorAs(t, w.refusal(), &asked)
+		require.Equal(t, 5*time.Second, asked.Duration)
+		require.ErrorIs(t, asked, errFailed)
+	})
+}
+
+// A service refuses while too many wait. Those whose clients have left count, unless it heeds that.
+func TestLine(t *testing.T) {
+	for heeds, want := range map[bool]error{false: errFailed, true: nil} {
+		synctest.Test(t, func(t *testing.T) {
+			p := simple(3)
+			p.line, p.heeds = 1, heeds
+			w := newWorld(idle, p)
+			w.wait.Go(func() { require.NoError(t, w.simulate(t.Context(), newCall(w))) })
+			time.Sleep(time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			require.Equal(t, errLate, w.simulate(ctx, newCall(w)))
+			require.Equal(t, want, w.simulate(t.Context(), newCall(w)))
+			w.wait.Wait()
+		})
+	}
 }
 
 // Calls begin at random times, in bursts, or by workers, and those of a part that hangs have no answer.
@@ -210,6 +247,17 @@ func TestStreams(t *testing.T) {
 	require.Equal(t, 7*4, h.tallies[0].begun)
 	require.Equal(t, 3, h.tallies[1].begun)
 	require.InDelta(t, 2*100, h.tallies[2].begun, 50)
+
+	p.fresh = true
+	p.streams = []stream{{burst: 5, begin: 10, timeout: 1}, {burst: 5, begin: 10, timeout: 1, bare: true, answer: alike(2)}}
+	made := 0
+	h, err := play(way{set: func(p *process) caller {
+		made++
+		return p.once
+	}}, p)
+	require.NoError(t, err)
+	require.Equal(t, p.processes+5, made)
+	require.Equal(t, 5, h.tallies[1].lost())
 }
 
 // At the end of an outage, a service may lose what it has.
@@ -259,5 +307,20 @@ func TestProcesses(t *testing.T) {
 		require.Equal(t, 4, w.pick(0.999))
 		w.until(w.from)
 		require.Equal(t, 9, w.pick(0.999))
+	})
+}
+
+// The first wait is half of what the first attempt may take, if that is less than a second.
+func TestFirstWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(idle, simple(1))
+		ctx, cancel := context.WithTimeout(withCall(t.Context(), newCall(w)), 2*time.Second)
+		defer cancel()
+		for timeout, want := range map[float64]time.Duration{1: 500 * time.Millisecond, 0.4: 200 * time.Millisecond, 5: 500 * time.Millisecond} {
+			w.streams[0].timeout = timeout
+			require.Equal(t, want, settings{}.firstWait(ctx, w.fleet[0]))
+		}
+		time.Sleep(1500 * time.Millisecond)
+		require.Equal(t, 250*time.Millisecond, settings{}.firstWait(ctx, w.fleet[0]))
 	})
 }
