@@ -82,7 +82,9 @@ var peers = []way{
 
 	// Netflix's limits. By default a process never has a limit of gradient2 below 20. Quick windows and a small limit are
 	// the best, around the whole call. Aimd's default is the best.
-	{"gradient2-default", "gradient2: default", limited(gradient2, 100, time.Second, false)},
+	{"gradient2-default", "gradient2: default", limited(func() core.Limit {
+		return limit.NewDefaultGradient2Limit("", nil, nil)
+	}, 100, time.Second, false)},
 	{"gradient2", "gradient2", limited(func() core.Limit {
 		return must(limit.NewGradient2Limit("", 4, 200, 1, nil, 0.2, 600, nil, nil))
 	}, 10, patience, true)},
@@ -224,8 +226,6 @@ func retryBuilder() retrypolicy.Builder[any] {
 		return delay(e.Context(), e.Attempts())
 	})
 }
-
-func gradient2() core.Limit { return limit.NewDefaultGradient2Limit("", nil, nil) }
 
 var errLimited = errors.New("no permit")
 

@@ -14,7 +14,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -28,54 +28,37 @@ const lanes = 12
 
 // measure measures with real servers, and writes the table.
 func (c config) measure(out, stderr io.Writer, plans []plan) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	var begun atomic.Int64
-	var rows [][]cell
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		rows, err = c.run(plans, lanes, func(how way, p plan) (history, error) {
-			time.Sleep(time.Second * time.Duration(begun.Add(1)%lanes))
-			return measureOne(ctx, how, p, stderr)
-		})
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		if err != nil {
-			return err
-		}
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	rows, err := c.run(plans, lanes, func(how way, p plan) (history, error) {
+		time.Sleep(time.Second * time.Duration(begun.Add(1)%lanes))
+		return measureOne(how, p, stderr)
+	})
+	if err != nil {
+		return err
 	}
 
 	c.write(out, rows)
 	late := time.Duration(0)
-	for _, row := range rows {
-		for _, one := range row {
-			for _, h := range one.histories {
-				late = max(late, h.late)
-			}
+	for _, one := range slices.Concat(rows...) {
+		for _, h := range one.histories {
+			late = max(late, h.late)
 		}
 	}
-	_, err := fmt.Fprintf(out, "\nNo call began more than %v late.\n", late.Round(time.Millisecond))
+	_, err = fmt.Fprintf(out, "\nNo call began more than %v late.\n", late.Round(time.Millisecond))
 	return err
 }
 
 // measureOne goes through a plan with real servers.
-func measureOne(ctx context.Context, how way, p plan, stderr io.Writer) (history, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+func measureOne(how way, p plan, stderr io.Writer) (history, error) {
 	r := &remote{clients: map[*process]*http.Client{}, stderr: stderr}
 	n := max(1, p.service.backends)
 	for range n {
-		server, err := startServer(ctx, max(1, p.servers/n), stderr)
+		server, err := startServer(max(1, p.servers/n), stderr)
 		if err != nil {
 			return history{}, err
 		}
 		defer func() {
-			cancel()
+			_ = server.Process.Kill()
 			_ = server.Wait()
 		}()
 		r.servers = append(r.servers, server)
@@ -179,15 +162,14 @@ type child struct {
 	address string // that it listens on
 }
 
-// startServer starts a server, and returns it once it listens. It is killed when ctx ends, be it stopped or not. If this
-// process ends first, the system hangs up on a child that is stopped: it is in a group of its own, so that the
-// keyboard's signals do not reach it.
-func startServer(ctx context.Context, places int, stderr io.Writer) (*child, error) {
+// startServer starts a server, and returns it once it listens. If this process ends first, the system hangs up on a
+// child that is stopped: it is in a group of its own, so that the keyboard's signals do not reach it.
+func startServer(places int, stderr io.Writer) (*child, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	command := exec.CommandContext(ctx, program, serve, strconv.Itoa(places))
+	command := exec.Command(program, serve, strconv.Itoa(places))
 	command.Stderr = stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err1 := command.StdinPipe()
