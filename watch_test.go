@@ -132,6 +132,9 @@ func TestWatchHealthy(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			atOnce(t, r, 1, hang)
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
+			time.Sleep(2 * time.Second)
+			atOnce(t, r, 2, hang)
+			require.Equal(t, 1, r.Slots.Limit(), "two are enough")
 		},
 		"one late attempt counts once": func(t *testing.T) { // although its call ends later, in a wait
 			r := sizing()
@@ -150,6 +153,9 @@ func TestWatchHealthy(t *testing.T) {
 				r.AttemptTimeout = time.Second - 20*time.Millisecond
 				atOnce(t, r, 100, hang)
 				require.Equal(t, math.MaxInt, r.Slots.Limit())
+				time.Sleep(time.Second / 10)
+				atOnce(t, r, 1, always(nil))
+				require.Equal(t, math.MaxInt, r.Slots.Limit(), "and after it only what is late then")
 				time.Sleep(time.Hour)
 			}
 			r.AttemptTimeout = time.Second
@@ -239,6 +245,7 @@ func TestWatchOutcomes(t *testing.T) {
 		"whatever the error":        {isLate, func(ctx context.Context) error { _ = hang(ctx); return errFailed }},
 		"permanent, and late":       {isLate, func(ctx context.Context) error { return backoff.Permanent(hang(ctx)) }},
 		"it says so":                {isLate, always(context.DeadlineExceeded)},
+		"it says so, Timeout not":   {isLate, always(errors.Join(timeout{false}, context.DeadlineExceeded))},
 		"it says so, wrapped":       {isLate, always(fmt.Errorf("get: %w", context.DeadlineExceeded))},
 		"Timeout":                   {isLate, always(timeout{true})},
 		"no Timeout":                {isInTime, always(timeout{false})},
@@ -248,8 +255,11 @@ func TestWatchOutcomes(t *testing.T) {
 		"verdict, a timeout":        {isInTime, always(lateness{timeout{true}, false})},
 		"verdict after its time":    {isInTime, func(ctx context.Context) error { return lateness{hang(ctx), false} }},
 		"a nested loop's refusal":   {isInTime, nested},
-		"a nested loop was refused": {isLate, func(ctx context.Context) error { return refusedLate(ctx) }},
+		"a nested loop was refused": {isLate, nestedIn(time.Minute, time.Hour, hang)},
+		"refused after a timeout":   {isLate, nestedIn(time.Minute, time.Hour, always(timeout{true}))},
+		"a nested loop's deadline":  {isLate, nestedIn(time.Millisecond, 0, func(ctx context.Context) error { _ = hang(ctx); return errFailed })},
 		"a nested loop's timeout":   {isLate, func(ctx context.Context) error { return (&backoff.Retrier{}).Do(ctx, hang) }},
+		"a nested loop's end":       {isInTime, nestedCancelled},
 		"a nested loop had no slot": {isInTime, always(backoff.ErrNoSlot)},
 		"goexit":                    {saysNothing, func(context.Context) error { runtime.Goexit(); return nil }},
 		"panic":                     {saysNothing, func(context.Context) error { panic("boom") }},
@@ -327,10 +337,22 @@ func try(t *testing.T, r *backoff.Retrier, n int, op func(context.Context) error
 	calls.Wait()
 }
 
-// refusedLate is the error of a loop that refuses a wait after an attempt that was late.
-func refusedLate(ctx context.Context) error {
-	r := backoff.Retrier{AttemptTimeout: time.Millisecond, Policy: every(time.Hour)}
-	return r.Do(ctx, hang)
+// nestedIn is an attempt that makes a call of its own, with this deadline, and this wait after its first attempt.
+func nestedIn(deadline, wait time.Duration, op func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, deadline)
+		defer cancel()
+		return (&backoff.Retrier{AttemptTimeout: time.Millisecond, Policy: every(wait)}).Do(ctx, op)
+	}
+}
+
+// nestedCancelled is an attempt that cancels a call of its own.
+func nestedCancelled(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	return new(backoff.Retrier).Do(ctx, func(context.Context) error {
+		cancel()
+		return errFailed
+	})
 }
 
 // timeout is an error with a method Timeout.
@@ -493,28 +515,43 @@ func well() error { return nil }
 
 func down() error { return context.DeadlineExceeded }
 
-// While nearly all attempts are late, half of the slots go every five times of an attempt.
+// While nearly all attempts are late, half of the slots go every five times of an attempt, which are half a second at
+// least and ten minutes at most.
 func TestWatchHalves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := sizing()
-		fall(t, r)
-		calls := inLine(t, r, 500, time.Second, down)
-		limits := []int{6}
-		last := time.Now()
-		for range 1000 {
-			time.Sleep(50 * time.Millisecond)
-			limit := r.Slots.Limit()
-			if limit == limits[len(limits)-1] {
-				continue
+	for timeout, interval := range map[time.Duration]time.Duration{
+		50 * time.Millisecond: time.Second / 2,
+		time.Second:           5 * time.Second,
+		3 * time.Second:       15 * time.Second,
+		10 * time.Minute:      10 * time.Minute,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := sizing()
+			r.AttemptTimeout = timeout
+			var answered sync.WaitGroup
+			for range 200 * 8 {
+				answered.Go(func() { _ = r.Do(t.Context(), takes(timeout/2, nil)) })
+				time.Sleep(timeout / 8)
 			}
-			require.GreaterOrEqual(t, time.Since(last), 5*time.Second)
-			limits = append(limits, limit)
-			last = time.Now()
-		}
-		require.Equal(t, []int{6, 3, 2, 1}, limits)
-		calls.Wait()
-		require.Equal(t, 1, r.Slots.Limit())
-	})
+			answered.Wait()
+			for r.Slots.Limit() == math.MaxInt {
+				atOnce(t, r, 8, hang)
+			}
+			require.Equal(t, 6, r.Slots.Limit())
+
+			step := min(timeout, interval/20)
+			calls := inLine(t, r, 2000, step, down)
+			for limit := 6; limit > 1; limit = r.Slots.Limit() {
+				begin := time.Now()
+				for r.Slots.Limit() == limit {
+					time.Sleep(step / 10)
+				}
+				require.InDelta(t, float64(limit)/2, r.Slots.Limit(), 0.5)
+				require.InDelta(t, interval+step, time.Since(begin), float64(step), "with a timeout of %v", timeout)
+			}
+			calls.Wait()
+			require.Equal(t, 1, r.Slots.Limit())
+		})
+	}
 }
 
 // cycle returns what repeats outcomes, in any goroutine.
@@ -912,8 +949,9 @@ func TestWatchForgets(t *testing.T) {
 		"a call of ten years": func(t *testing.T) {
 			r := sizing()
 			r.AttemptTimeout = math.MaxInt64
-			calls := hold(t, r, 1, 10*365*24*time.Hour, errFailed)
-			calls.Wait()
+			r.MaxAttempts = 2
+			r.Policy = every(time.Second)
+			require.ErrorIs(t, r.Do(t.Context(), takes(10*365*24*time.Hour, errFailed)), errFailed)
 			require.False(t, unlimited(t, r))
 			require.Equal(t, 1, r.Slots.Limit(), "nothing was usual")
 		},
