@@ -165,12 +165,35 @@ func TestWatchHealthy(t *testing.T) {
 	})
 }
 
+// fallSlowly is fall with answers that are not quick.
+func fallSlowly(t *testing.T, r *backoff.Retrier) {
+	t.Helper()
+	steadily(t, r, 8, time.Minute, takes(time.Second/2, nil))
+	atOnce(t, r, 20, hang)
+	require.Equal(t, 6, r.Slots.Limit())
+}
+
 // one makes the service of r answer a call a second, and then hang. From then on there is one slot.
 func one(t *testing.T, r *backoff.Retrier) {
 	t.Helper()
 	serve(t, r, 1, 10*time.Second)
 	atOnce(t, r, 3, hang)
 	require.Equal(t, 1, r.Slots.Limit())
+}
+
+// Trouble is seen when a quarter of the last attempts are late, by their weight.
+func TestWatchBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		serve(t, r, 20, time.Minute)
+		begin := time.Now()
+		go steadily(t, r, 20, 10*time.Second, hang)
+		for r.Slots.Limit() == math.MaxInt {
+			time.Sleep(time.Millisecond)
+		}
+		require.InDelta(t, 1.65, time.Since(begin).Seconds(), 0.1)
+		time.Sleep(time.Minute)
+	})
 }
 
 // In trouble there are slots for three quarters of the usual calls, if each attempt takes all of its time.
@@ -573,11 +596,33 @@ func TestWatchHalvesUsual(t *testing.T) {
 		calls.Wait()
 		require.Greater(t, r.Slots.Limit(), 200)
 
-		for range 120 { // the burst is no longer usual
+		next := cycle(nil, context.DeadlineExceeded, context.DeadlineExceeded)
+		for range 180 { // the burst is no longer usual
+			atOnce(t, r, 1, func(context.Context) error { return next() })
+			time.Sleep(time.Second)
+		}
+		require.Greater(t, r.Slots.Limit(), 200)
+		for range 8 {
 			atOnce(t, r, 1, always(context.DeadlineExceeded))
 			time.Sleep(time.Second)
 		}
-		require.LessOrEqual(t, r.Slots.Limit(), 1)
+		require.Equal(t, 1, r.Slots.Limit())
+	})
+}
+
+// hangsAtFirst begins so many calls in a second, for so long, to a service that hangs for 20 seconds, once more after each of
+// the pauses, and answers slowly else.
+func hangsAtFirst(t *testing.T, r *backoff.Retrier, perSecond int, d time.Duration, pauses ...time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	steadily(t, r, perSecond, d, func(ctx context.Context) error {
+		for _, pause := range append(pauses, 0) {
+			since := time.Since(begin) - pause
+			if since >= 0 && since < 20*time.Second {
+				return hang(ctx)
+			}
+		}
+		return takes(900*time.Millisecond, nil)(ctx)
 	})
 }
 
@@ -607,6 +652,87 @@ func TestWatchGrowth(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
 		},
+		"a third more of what is right, with fewer calls": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			go hangsAtFirst(t, r, 6, 3*time.Minute)
+			time.Sleep(80 * time.Second)
+			require.Equal(t, 5, r.Slots.Limit())
+			time.Sleep(20 * time.Second)
+			require.Equal(t, 6, r.Slots.Limit())
+			time.Sleep(15 * time.Minute)
+		},
+		"a third more of the share, with more calls": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			go hangsAtFirst(t, r, 12, 90*time.Second)
+			time.AfterFunc(90*time.Second, func() { steadily(t, r, 11, 90*time.Second, takes(900*time.Millisecond, nil)) })
+			time.Sleep(100 * time.Second)
+			require.Equal(t, 7, r.Slots.Limit())
+			time.Sleep(75 * time.Second)
+			require.GreaterOrEqual(t, r.Slots.Limit(), 8)
+			time.Sleep(15 * time.Minute)
+		},
+		"each cut of what is right lowers it": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			go hangsAtFirst(t, r, 8, 4*time.Minute, time.Minute)
+			time.Sleep(time.Minute)
+			require.Equal(t, 5, r.Slots.Limit())
+			time.Sleep(time.Minute)
+			require.Equal(t, 4, r.Slots.Limit())
+			time.Sleep(time.Minute)
+			require.Equal(t, 5, r.Slots.Limit(), "as before the second cut")
+			time.Sleep(40 * time.Second)
+			require.Equal(t, 6, r.Slots.Limit(), "as before the first cut")
+			time.Sleep(15 * time.Minute)
+		},
+		"up to the share, while some are late": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			next := cycle(nil, context.DeadlineExceeded)
+			go steadily(t, r, 24, time.Minute, func(context.Context) error {
+				time.Sleep(900 * time.Millisecond)
+				return next()
+			})
+			time.Sleep(5 * time.Second)
+			require.Equal(t, 6, r.Slots.Limit(), "not so soon after a cut")
+			time.Sleep(2 * time.Second)
+			require.Equal(t, 7, r.Slots.Limit())
+			time.Sleep(53 * time.Second)
+			require.InDelta(t, 16, r.Slots.Limit(), 1)
+			time.Sleep(15 * time.Minute)
+		},
+		"not at a late attempt": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			var inTime atomic.Int64
+			next := cycle(nil, context.DeadlineExceeded, context.DeadlineExceeded)
+			begin := time.Now()
+			calls := inLine(t, r, 500, 400*time.Millisecond, func() error {
+				if time.Since(begin) < 20*time.Second {
+					return context.DeadlineExceeded
+				}
+				err := next()
+				if err == nil {
+					inTime.Add(1)
+				}
+				return err
+			})
+			time.Sleep(20 * time.Second)
+			for r.Slots.Limit() == 1 {
+				time.Sleep(10 * time.Millisecond)
+				synctest.Wait()
+			}
+			before := inTime.Load()
+			for range 1000 {
+				require.LessOrEqual(t, r.Slots.Limit(), int(2+inTime.Load()-before))
+				time.Sleep(10 * time.Millisecond)
+				synctest.Wait()
+			}
+			require.Equal(t, 4, r.Slots.Limit())
+			calls.Wait()
+		},
 		"a share of what is usual, if that is more": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
@@ -623,21 +749,28 @@ func TestWatchGrowth(t *testing.T) {
 			atOnce(t, r, 100, hang)
 			require.InDelta(t, 48, r.Slots.Limit(), 5)
 			begin := time.Now()
+			var inTime atomic.Int64
 			calls := inLine(t, r, 6000, 400*time.Millisecond, func() error {
 				if time.Since(begin) < 40*time.Second {
 					return context.DeadlineExceeded
 				}
-				return nil
+				inTime.Add(1)
+				return errFailed
 			})
 			time.Sleep(40 * time.Second)
 			require.Equal(t, 1, r.Slots.Limit())
-			limit := 1
-			for range 25 { // ten seconds, of which the first five are trouble
-				time.Sleep(400 * time.Millisecond)
-				require.LessOrEqual(t, r.Slots.Limit(), 4*limit+4, "all are used twice at most")
-				limit = r.Slots.Limit()
+			for r.Slots.Limit() < 8 { // until the trouble is over, by less
+				time.Sleep(10 * time.Millisecond)
+				synctest.Wait()
 			}
-			require.Greater(t, limit, 30)
+			limit := r.Slots.Limit()
+			before := int(inTime.Load())
+			for r.Slots.Limit() < 30 {
+				require.Equal(t, limit+int(inTime.Load())-before, r.Slots.Limit(), "one for each")
+				time.Sleep(10 * time.Millisecond)
+				synctest.Wait()
+			}
+			require.Less(t, time.Since(begin), 50*time.Second)
 			calls.Wait()
 		},
 		"what is right is kept if trouble comes before that": func(t *testing.T) {
@@ -687,22 +820,44 @@ func TestWatchGrowth(t *testing.T) {
 		},
 		"not if many answers are slow": func(t *testing.T) {
 			r := sizing()
-			fall(t, r)
+			fallSlowly(t, r)
 			var n atomic.Int64
-			go steadily(t, r, 10, 2*time.Minute, func(ctx context.Context) error {
-				switch n.Add(1) % 10 {
-				case 0, 3, 6, 9:
-					return hang(ctx)
-				case 1, 4, 7: // three of six in time are not quick
-					return takes(900*time.Millisecond, nil)(ctx)
-				}
-				return takes(300*time.Millisecond, nil)(ctx)
-			})
-			for range 12 {
-				time.Sleep(10 * time.Second)
-				require.Less(t, r.Slots.Limit(), 12)
+			for range 300 {
+				go func() {
+					_ = r.Do(t.Context(), func(ctx context.Context) error {
+						switch n.Add(1) % 10 {
+						case 0, 3, 6:
+							return hang(ctx)
+						case 1, 5: // two of seven in time are not quick
+							return takes(900*time.Millisecond, nil)(ctx)
+						}
+						return takes(300*time.Millisecond, nil)(ctx)
+					})
+				}()
+			}
+			for range 49 {
+				time.Sleep(time.Second / 10)
+				require.Equal(t, 6, r.Slots.Limit())
 			}
 			time.Sleep(5 * time.Minute)
+		},
+		"if answers were slow once": func(t *testing.T) {
+			r := sizing()
+			fallSlowly(t, r)
+			calls := inLine(t, r, 300, 200*time.Millisecond, cycle(nil, context.DeadlineExceeded))
+			time.Sleep(4900 * time.Millisecond)
+			require.Greater(t, r.Slots.Limit(), 10)
+			calls.Wait()
+		},
+		"not for quick answers once the trouble is over": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			calls := inLine(t, r, 500, 100*time.Millisecond, well)
+			time.Sleep(time.Second)
+			limit := r.Slots.Limit()
+			time.Sleep(3500 * time.Millisecond)
+			require.Equal(t, limit, r.Slots.Limit())
+			calls.Wait()
 		},
 		"trouble now and then": func(t *testing.T) {
 			r := sizing()
@@ -715,17 +870,32 @@ func TestWatchGrowth(t *testing.T) {
 				}
 				return nil
 			})
-			for range 8 {
-				time.Sleep(29 * time.Second)
-				require.InDelta(t, 6, r.Slots.Limit(), 1)
+			for range 240 {
+				time.Sleep(time.Second)
+				require.Equal(t, 6, r.Slots.Limit())
 			}
 			time.Sleep(10 * time.Minute)
 		},
 		"if a part hangs": func(t *testing.T) {
 			r := sizing()
 			fall(t, r)
-			calls := inLine(t, r, 1000, 200*time.Millisecond, cycle(nil, context.DeadlineExceeded))
-			time.Sleep(5 * time.Second)
+			var quick atomic.Int64
+			next := cycle(nil, context.DeadlineExceeded)
+			calls := inLine(t, r, 1000, 200*time.Millisecond, func() error {
+				err := next()
+				if err == nil {
+					quick.Add(1)
+				}
+				return err
+			})
+			for quick.Load() < 32 { // which make ten slots of six
+				time.Sleep(time.Millisecond)
+			}
+			for range 50 {
+				time.Sleep(100 * time.Millisecond)
+				synctest.Wait()
+				require.InDelta(t, 10+0.1*float64(quick.Load()-32), r.Slots.Limit(), 1)
+			}
 			require.Greater(t, r.Slots.Limit(), 20)
 			calls.Wait()
 		},
