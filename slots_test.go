@@ -309,6 +309,26 @@ func TestSlotsPassedOn(t *testing.T) {
 	})
 }
 
+// A slot becomes free between the look for one and the place in line.
+func TestSlotsFreeMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		line := newLine(t, backoff.NewSlots(1))
+		line.call(t.Context(), time.Second)
+		asked := 0
+		ctx := t.Context()
+		call := line.call(strange{ctx, ctx.Done, ctx.Err, func() (time.Time, bool) {
+			if asked++; asked == 3 { // by what waits in line
+				line.releases <- struct{}{}
+				time.Sleep(time.Millisecond)
+			}
+			return time.Time{}, false
+		}}, time.Second)
+		time.Sleep(time.Second)
+		line.wait()
+		require.Equal(t, &outcome{at: time.Millisecond}, call)
+	})
+}
+
 // The first call leaves, for its deadline or its context, in the moment in which a slot arrives for it. Whoever is
 // faster, the slot is not lost.
 func TestSlotsLeaveRace(t *testing.T) {
@@ -424,12 +444,16 @@ func TestSlotsPatience(t *testing.T) {
 		}
 		time.Sleep(400 * time.Millisecond)
 
-		begun := make(chan string, 6)
+		begun := make(chan string, 8)
 		var calls sync.WaitGroup
 		stand := func(name string, deadline time.Duration) {
 			calls.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), deadline)
-				defer cancel()
+				ctx := t.Context()
+				if deadline > 0 {
+					limited, cancel := context.WithTimeout(ctx, deadline)
+					defer cancel()
+					ctx = limited
+				}
 				require.NoError(t, r.Do(ctx, func(context.Context) error {
 					begun <- name
 					time.Sleep(60 * time.Millisecond)
@@ -438,15 +462,17 @@ func TestSlotsPatience(t *testing.T) {
 			})
 			synctest.Wait()
 		}
+		stand("years", 10*365*24*time.Hour)
+		stand("endless", 0)
 		stand("short", 900*time.Millisecond)
 		stand("hour 1", time.Hour)
 		stand("hour 2", time.Hour+time.Second)
 		stand("minutes 1", 3*time.Minute)
 		stand("minutes 2", 3*time.Minute+time.Second)
 		stand("minutes 3", 3*time.Minute)
-		require.Equal(t, 6, r.Slots.Waiting())
+		require.Equal(t, 8, r.Slots.Waiting())
 		calls.Wait()
-		for _, name := range []string{"minutes 1", "minutes 2", "minutes 3", "short", "hour 1", "hour 2"} {
+		for _, name := range []string{"minutes 1", "minutes 2", "minutes 3", "years", "hour 1", "hour 2", "endless", "short"} {
 			require.Equal(t, name, <-begun)
 		}
 	})
