@@ -671,9 +671,9 @@ func TestWatchGrowth(t *testing.T) {
 			fall(t, r)
 			go hangsAtFirst(t, r, 12, 90*time.Second)
 			time.AfterFunc(90*time.Second, func() { steadily(t, r, 11, 90*time.Second, takes(900*time.Millisecond, nil)) })
-			time.Sleep(100 * time.Second)
-			require.Equal(t, 7, r.Slots.Limit())
-			time.Sleep(75 * time.Second)
+			time.Sleep(50 * time.Second)
+			require.Equal(t, 6, r.Slots.Limit())
+			time.Sleep(125 * time.Second)
 			require.GreaterOrEqual(t, r.Slots.Limit(), 8)
 			time.Sleep(15 * time.Minute)
 		},
