@@ -63,6 +63,20 @@ func fall(t *testing.T, r *backoff.Retrier) {
 	require.Equal(t, 6, r.Slots.Limit())
 }
 
+// goOn lets the service of fall hang for 20 seconds more, in which calls come as before. Then there is one slot, and no call.
+func goOn(t *testing.T, r *backoff.Retrier) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	for range 20 * 8 {
+		time.Sleep(time.Second / 8)
+		go func() { _ = r.Do(ctx, hang) }()
+	}
+	cancel()
+	synctest.Wait()
+	require.Equal(t, 1, r.Slots.Limit())
+	require.Zero(t, r.Slots.InUse())
+}
+
 // hold begins n calls, which take so long and then end with err.
 func hold(t *testing.T, r *backoff.Retrier, n int, d time.Duration, err error) *sync.WaitGroup {
 	t.Helper()
@@ -1060,14 +1074,7 @@ func TestWatchRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sizing()
 		fall(t, r)
-		ctx, cancel := context.WithCancel(t.Context())
-		for range 20 * 8 {
-			time.Sleep(time.Second / 8)
-			go func() { _ = r.Do(ctx, hang) }()
-		}
-		cancel()
-		synctest.Wait()
-		require.Equal(t, 1, r.Slots.Limit())
+		goOn(t, r)
 
 		patient := *r
 		patient.MaxAttempts = -1
@@ -1170,6 +1177,16 @@ func TestWatchForgets(t *testing.T) {
 			fall(t, r)
 			time.Sleep(4 * time.Second) // as workers do that pause when all calls fail
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
+			for range 4 {
+				atOnce(t, r, 1, hang)
+			}
+			require.Equal(t, 6, r.Slots.Limit())
+		},
+		"nor if one slot was left": func(t *testing.T) {
+			r := sizing()
+			fall(t, r)
+			goOn(t, r)
+			time.Sleep(4 * time.Second)
 			for range 4 {
 				atOnce(t, r, 1, hang)
 			}
