@@ -17,7 +17,7 @@ type loop struct {
 
 	retryable     func(err error) bool // or nil
 	stopReason    error                // what the error matches when the policy stops, or nil
-	maxAsked      time.Duration        // the longest wait that a server may ask for; zero is no limit
+	maxAsked      time.Duration        // the longest wait that a server may ask for; zero or less is no limit
 	tooLongReason error                // what the error matches when it asks for more
 
 	inTime   bool  // the context's deadline had not passed before the attempt; not known of the first of Retry

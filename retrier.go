@@ -272,7 +272,7 @@ func (c *call) attempt(op func(ctx context.Context) error) error {
 	err := op(ctx)
 	if c.slots.sizesItself() {
 		c.ended = time.Since(epoch)
-		c.outcome = c.outcomeOf(err, ctx.Err() != nil)
+		c.outcome = c.outcomeOf(err)
 	}
 	if v, ok := err.(verdict); ok { // outcomeOf has read it
 		err = cmp.Or(v.Unwrap(), err)
@@ -280,15 +280,15 @@ func (c *call) attempt(op func(ctx context.Context) error) error {
 	return err
 }
 
-// outcomeOf returns how an attempt ended: with err, its context over or not. A connection's deadline may come a moment
-// before the context's.
-func (c *call) outcomeOf(err error, contextIsOver bool) outcome {
+// outcomeOf returns how an attempt ended that has returned err. It asks the clock whether the time was over, because a
+// connection's deadline may come a moment before the context's.
+func (c *call) outcomeOf(err error) outcome {
 	took := c.ended - c.began.Sub(epoch)
 	quickly := took <= c.allowed/quickPart
 	switch {
 	case err != nil && errors.Is(c.loop.ctx.Err(), context.Canceled):
 		return nothing
-	case err != nil && isLate(err, contextIsOver || took >= c.allowed):
+	case err != nil && isLate(err, took >= c.allowed):
 		return late
 	case !quickly:
 		return slow
@@ -410,7 +410,7 @@ func (r *Retrier) slotsFor(ctx context.Context) *Slots {
 // loop returns the loop of a call with ctx, but for its policy. Where there never are retries, its error gives no reason.
 func (r *Retrier) loop(ctx context.Context) loop {
 	l := loop{ctx: ctx, strict: true, retryable: r.Retryable, tooLongReason: askedTooLong{}}
-	l.maxAsked = max(0, cmp.Or(r.MaxRetryAfter, defaultMaxRetryAfter))
+	l.maxAsked = cmp.Or(r.MaxRetryAfter, defaultMaxRetryAfter)
 	if r.MaxAttempts != 1 {
 		l.stopReason = ErrRetriesExhausted
 	}

@@ -67,9 +67,7 @@ func NewSlots(n int) *Slots {
 func (s *Slots) begin(now, allowed time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sizesItself() {
-		s.watch.begin(now, allowed)
-	}
+	s.watch.begin(now, allowed)
 	return s.take()
 }
 
@@ -89,22 +87,13 @@ func (s *Slots) take() bool {
 //
 // The error matches [ErrNoSlot]. If ctx has ended, it also matches ctx.Err() and context.Cause(ctx).
 func (s *Slots) acquire(ctx context.Context, timeout time.Duration) error {
-	s.mu.Lock()
-	taken := s.take()
-	s.mu.Unlock()
-	if taken {
-		return nil
-	}
-
 	patience := 0
 	var tooLate <-chan time.Time
 	if deadline, ok := ctx.Deadline(); ok && timeout > 0 {
 		left := max(0, time.Until(deadline))
 		spare := left - timeout
 		patience = patienceOf(spare)
-		timer := time.NewTimer(max(spare, left/4))
-		defer timer.Stop()
-		tooLate = timer.C
+		tooLate = time.After(max(spare, left/4))
 	}
 
 	t := s.join(patience)
@@ -198,9 +187,7 @@ func (s *Slots) end(now time.Duration, o outcome, hasSlot bool) {
 	if hasSlot {
 		s.inUse--
 	}
-	if s.sizesItself() {
-		s.watch.end(now)
-	}
+	s.watch.end(now)
 	s.admit()
 }
 

@@ -37,8 +37,8 @@ const (
 	// that is not dead but overloaded.
 	growth = 0.1
 
-	// After so many units without trouble or growth, if calls still wait, more slots are believed to be right. Earlier,
-	// that brings the trouble back.
+	// After so many units without trouble, if calls still wait, more slots are believed to be right, and again after so
+	// many. Earlier, that brings the trouble back.
 	calm = 60
 
 	// Quick is an answer within this part of the attempt's time. If more than quickShare of the attempts are quick, and
@@ -132,7 +132,7 @@ type watch struct {
 	right, share float64
 
 	lastCut   time.Duration // when slots was last made smaller
-	unsettled time.Duration // when it was last made larger, or there was trouble
+	unsettled time.Duration // when there was trouble, or more slots were believed to be right
 }
 
 // begin notes that a call begins whose first attempt may take so long.
@@ -173,7 +173,8 @@ func (w *watch) attempted(now time.Duration, o outcome, waiting bool) {
 	switch {
 	case w.slots == 0:
 		if o == late && w.inTrouble() && w.late >= troubleLeast && w.updated-w.since >= warmUp {
-			w.beginLimit()
+			w.cut(usualShare * w.usual())
+			w.believe(w.slots)
 		}
 	case w.late > deepShare*w.all && !w.isPartial():
 		if w.lasts(w.lastCut, cutInterval) {
@@ -191,13 +192,13 @@ func (w *watch) enlarge(o outcome) {
 	switch {
 	case w.inTrouble() && w.isPartial():
 		if o == quick {
-			w.grow(step)
+			w.slots += step
 		}
 	case !w.inTrouble() && w.slots < w.right:
-		w.grow(min(1, w.right-w.slots)) // twice as many when all have been used
+		w.slots += min(1, w.right-w.slots) // twice as many when all have been used
 	case w.slots < rightNow:
 		if w.lasts(w.lastCut, cutInterval) { // even in trouble: if there are no more cuts, the slots are not too many
-			w.grow(min(step, rightNow-w.slots))
+			w.slots += min(step, rightNow-w.slots)
 		}
 	case w.lasts(w.unsettled, calm):
 		w.believe(max(w.right, rightNow) / usualShare) // so there are more from the next attempt on
@@ -228,23 +229,18 @@ func (w *watch) isPartial() bool {
 	return w.quick > quickShare*w.all && w.quick > quickInTimeShare*(w.quick+w.slow)
 }
 
-// beginLimit begins a limit.
-func (w *watch) beginLimit() {
-	w.cut(usualShare * w.usual())
-	w.believe(w.slots)
-}
-
 // believe notes how many slots are right, and what share of the usual calls that is.
 func (w *watch) believe(slots float64) {
 	w.right = slots
 	w.share = min(usualShare, slots/w.usual())
+	w.unsettled = w.updated
 }
 
 // halve makes half as many slots, of no more than would be used.
 func (w *watch) halve() {
 	slots := min(w.slots, w.usual())
 	if w.slots >= w.right { // they were too many
-		w.right = usualShare * slots
+		w.right = usualShare * min(w.right, slots)
 		w.share *= usualShare
 	}
 	w.cut(slots / 2)
@@ -254,12 +250,6 @@ func (w *watch) halve() {
 func (w *watch) cut(slots float64) {
 	w.slots = max(1, slots)
 	w.lastCut = w.updated
-}
-
-// grow makes more slots.
-func (w *watch) grow(slots float64) {
-	w.slots += slots
-	w.unsettled = w.updated
 }
 
 // nobodyWaits ends the limit if the trouble is over, while no call waits.
