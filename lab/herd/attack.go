@@ -53,7 +53,6 @@ func day(base, more, length float64) func(float64) float64 {
 
 // Pauses of the garbage collector, a neighbour that takes half, services that flap.
 func pauseRows(p plan) (rows []plan) {
-	p.load = 0.8
 	rows = append(rows, p.row("down for 10 s, load 0.8", lasts(30, 40, 200), queue(8, 0.1, 0.05, 64, 1, 5), stops(30, 10, forever, 0)))
 	for _, share := range []float64{0.5, 0.8} {
 		rows = append(rows,
