@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -292,7 +291,7 @@ func (w *world) do(c *call) error {
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if isAnswer(err) && !errors.Is(ctx.Err(), context.Canceled) {
+	if isAnswer(err) {
 		t := &w.history.tallies[c.number]
 		t.took = append(t.took, w.now()-c.arrived)
 		w.history.answers[int(w.now())]++

@@ -320,6 +320,7 @@ func TestFirstWait(t *testing.T) {
 			w.streams[0].timeout = timeout
 			require.Equal(t, want, settings{}.firstWait(ctx, w.fleet[0]))
 		}
+		w.streams[0].timeout = 1
 		time.Sleep(1500 * time.Millisecond)
 		require.Equal(t, 250*time.Millisecond, settings{}.firstWait(ctx, w.fleet[0]))
 	})
