@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // scenario is a table: its rows, and the ways to call in its columns.
@@ -43,11 +44,12 @@ var scenarios = map[string]scenario{
 
 // contents lists all scenarios, for a message.
 func contents() string {
-	text := contention + ": clients that compete to write one row of a database\n"
+	var text strings.Builder
+	text.WriteString(contention + ": clients that compete to write one row of a database\n")
 	for _, name := range slices.Sorted(maps.Keys(scenarios)) {
-		text += name + ": " + scenarios[name].about + "\n"
+		text.WriteString(name + ": " + scenarios[name].about + "\n")
 	}
-	return text
+	return text.String()
 }
 
 // change changes something of a plan.
