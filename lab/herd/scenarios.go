@@ -160,11 +160,13 @@ func outageRows(p plan) (rows []plan) {
 	for _, share := range []float64{0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95} {
 		rows = append(rows, p.row(fmt.Sprintf("healthy, load %g", share), load(share)))
 	}
-	for _, long := range []float64{1.5, 2, 3} {
-		rows = append(rows, p.row(fmt.Sprintf("down for %g s, 100 calls a second", long), capacity(125, 12), load(0.8), down(long)))
-	}
-	for _, long := range []float64{1.5, 2, 3} {
-		rows = append(rows, p.row(fmt.Sprintf("refuses for %g s, 100 calls a second", long), capacity(125, 12), load(0.8), happens(refusing, 1, long)))
+	for _, share := range []float64{0.3, 0.8} {
+		for _, long := range []float64{1.5, 2, 3} {
+			blip := fmt.Sprintf("for %g s, load %g, 100 calls a second", long, share)
+			rows = append(rows,
+				p.row("down "+blip, load(share), capacity(100/share, 12), down(long)),
+				p.row("all refused "+blip, load(share), capacity(100/share, 12), happens(refusing, 1, long)))
+		}
 	}
 	for _, share := range []float64{0.3, 0.6, 0.8, 0.9} {
 		rows = append(rows, p.row(fmt.Sprintf("down for 10 s, load %g", share), load(share), down(10)))
