@@ -2,8 +2,8 @@ package backoff
 
 import (
 	"errors"
+	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 )
@@ -255,37 +255,19 @@ func unmark(err error) (error, bool) {
 	}
 	// Those below cannot come off without taking the errors above them apart, so they are hidden. An
 	// error of type unmarked shows no mark here, so it is never hidden twice, and k nested loops cost O(k).
-	left := 1 << 16
-	if !onTop || markBelow(err, &left) {
+	if !onTop || markBelow(err) {
 		err = &unmarked{err}
 	}
 	return err, true
 }
 
 // markBelow reports whether there is a mark in err, which was below a mark. The error is final, and v4 does not look
-// into it: so neither a search without an end nor a panic of one of its methods may keep it from the caller. No more
-// errors are searched than are left.
-func markBelow(err error, left *int) (found bool) {
+// into it: so neither a search without an end nor a panic of one of its methods may keep it from the caller.
+func markBelow(err error) (found bool) {
 	defer func() { _ = recover() }()
-	for err != nil && *left > 0 {
-		*left--
-		_, found = err.(*PermanentError)
-		if x, ok := err.(interface{ As(any) bool }); ok && !found {
-			found = x.As(new(*PermanentError))
-		}
-		if found {
-			return true
-		}
-		switch x := err.(type) {
-		case interface{ Unwrap() error }:
-			err = x.Unwrap()
-		case interface{ Unwrap() []error }:
-			return slices.ContainsFunc(x.Unwrap(), func(err error) bool { return markBelow(err, left) })
-		default:
-			return false
-		}
-	}
-	return false
+	left := 1 << 16
+	_, found = search[*PermanentError](err, &left)
+	return found
 }
 
 func withoutMarks(err error) error {
@@ -323,8 +305,15 @@ func (e *unmarked) As(target any) bool {
 // asType stands in for errors.AsType until go.mod requires Go 1.26. Unlike errors.As it does not
 // reflect, nor allocate for an error without an As method: the error of each failed attempt is searched at least twice,
 // for a mark and for a server's wait.
-func asType[E any](err error) (none E, ok bool) {
-	for err != nil {
+func asType[E any](err error) (E, bool) {
+	left := math.MaxInt
+	return search[E](err, &left)
+}
+
+// search is asType for so many errors as are left.
+func search[E any](err error, left *int) (none E, ok bool) {
+	for err != nil && *left > 0 {
+		*left--
 		if e, ok := err.(E); ok {
 			return e, true
 		}
@@ -339,7 +328,7 @@ func asType[E any](err error) (none E, ok bool) {
 			err = x.Unwrap()
 		case interface{ Unwrap() []error }:
 			for _, err := range x.Unwrap() {
-				if e, ok := asType[E](err); ok {
+				if e, ok := search[E](err, left); ok {
 					return e, true
 				}
 			}

@@ -202,7 +202,7 @@ func (b *ExponentialBackOff) GetElapsedTime() time.Duration {
 	return max(0, now-b.since) // the difference may overflow
 }
 
-// grown returns the interval after interval, which is at most longest.
+// grown returns the next interval, which is at most longest.
 func (b *ExponentialBackOff) grown(interval, longest time.Duration) time.Duration {
 	multiplier := b.multiplier()
 	switch {

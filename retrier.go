@@ -44,11 +44,12 @@ func (askedTooLong) Unwrap() error { return ErrRetriesExhausted }
 // [Retrier.Do] is the contract.
 //
 // A Retrier is safe for concurrent use if its functions are. Its fields must not change while calls run. To change some
-// for some calls, copy it: the copy shares the Slots and the Budget.
+// for some calls, copy it: the copy shares the Slots and the Budget, unless you change them.
 //
 //	once := users
 //	once.MaxAttempts = 1     // no retries, for a call that must not be made twice
 //	once.AttemptTimeout = -1 // it is not cut off before ctx ends
+//	once.Slots = nil         // those of the others are for their timeout
 type Retrier struct {
 	// AttemptTimeout limits each attempt. Zero means 30 s. A negative value means no limit: op receives ctx itself. Make
 	// it at least four times what a call usually takes.
@@ -127,12 +128,16 @@ type Retrier struct {
 //
 // A call takes a slot before its first attempt. If none is free, it waits in line until ctx ends. If ctx has a deadline, it
 // waits as long as that leaves an attempt its whole AttemptTimeout, or for a quarter of the time that is left, whichever is
-// longer. Waits of two seconds or more, or of AttemptTimeout if that is less, are made without the slot. (With [NewSlots],
-// the time that a server asks for does not count.)
+// longer. With a negative AttemptTimeout, that is a quarter of the time; with [NewSlots], it is all of it.
+//
+// A call keeps its slot between its attempts, but not in a wait of two seconds or more, or of AttemptTimeout if that is
+// less. With NewSlots, the time that a server asks for does not count as such a wait. With Slots that size themselves, the
+// call also gives its slot back after an attempt that timed out while other calls wait in line.
 //
 // An attempt counts as timed out if op returns an error and its time is over, or the error says so: by a method Timeout
-// that returns true, or by matching [context.DeadlineExceeded]. If ctx was cancelled, it does not count at all. A call with
-// a negative AttemptTimeout and no deadline holds no slot of Slots that size themselves.
+// that returns true, or by matching [context.DeadlineExceeded], unless that is an inner call's refusal of a wait. If ctx
+// was cancelled, the attempt does not count at all. A call with a negative AttemptTimeout and no deadline holds no slot of
+// Slots that size themselves.
 //
 // Do not call Do with the same Retrier, or the same Slots, inside op or a function of the Retrier: one call would hold
 // two slots, and the attempts would multiply.
@@ -211,14 +216,15 @@ func (c *call) run(op func(ctx context.Context) error) error {
 		return err
 	}
 
+	if waits {
+		c.prepare()
+	}
 	if c.retrier.Policy != nil {
 		c.loop.policy = c.retrier.newPolicy(c.loop.ctx, c.allowed)
 		err = c.alreadyEnded() // it may have taken time
 		if err != nil {
 			return err
 		}
-	}
-	if waits || c.retrier.Policy != nil {
 		c.prepare()
 	}
 	for {
@@ -375,7 +381,7 @@ func (c *call) acquire() error {
 	if timeout < 0 && c.slots.sizesItself() {
 		timeout = math.MaxInt64 // as long as there is time: a slot at its end would only make one more attempt late
 	}
-	err := c.slots.acquire(c.loop.ctx, timeout)
+	err := c.slots.acquire(c.loop.ctx, timeout, c.attempts == 0)
 	c.hasSlot = err == nil
 	return err
 }

@@ -30,7 +30,7 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time t
 // The zero value sizes itself. While at most a quarter of the last attempts time out, there is a slot for every call. When
 // more do, there are slots for three quarters of the usual calls, and fewer while nearly all time out. While only a part of
 // the service hangs, and other answers come quickly, there are more slots again. When no call waits any more, and the
-// timeouts have ended, the limit ends. Calls that are refused, or fail at random, are never limited.
+// timeouts have ended, the limit ends. Refusals, and failures in time, begin no limit.
 //
 // Of the calls in line, the one that can wait for the shortest time is next, and every fourth time the one that came first.
 //
@@ -53,6 +53,8 @@ type Slots struct {
 
 // NewSlots returns Slots with a fixed limit of n calls at once, first come, first served: for a batch, a pool, or a quota
 // of calls at once. It panics if n is less than 1.
+//
+// A call keeps its slot for as long as a server asks it to wait. So take Slots for each quota.
 //
 // To protect a service by a number, make, over all processes, half as many as the calls that it can do in
 // AttemptTimeout; or in each process 3/4 × the calls that begin in its busiest second × AttemptTimeout in seconds.
@@ -80,20 +82,23 @@ func (s *Slots) take() bool {
 	return true
 }
 
-// acquire takes a slot for a call whose ctx has not ended, and whose attempts have this timeout. If none is free, it waits
-// in line. Without a timeout, which zero and negative values mean, or a deadline of ctx, it waits until ctx ends. Otherwise
-// it waits for as long as that leaves an attempt its whole timeout, or for a quarter of the time that is left, whichever is
-// longer: a shorter attempt costs the service as much, and is most likely in vain.
+// acquire takes a slot for a call, before its first attempt or another. If none is free, it waits in line. Without a
+// timeout of its attempts, which a negative value means, or a deadline of ctx, it waits until ctx ends. Otherwise it waits
+// for as long as that leaves an attempt its whole timeout, or for a quarter of the time that is left, whichever is longer: a
+// shorter attempt costs the service as much, and is most likely in vain.
 //
 // The error matches [ErrNoSlot]. If ctx has ended, it also matches ctx.Err() and context.Cause(ctx).
-func (s *Slots) acquire(ctx context.Context, timeout time.Duration) error {
+func (s *Slots) acquire(ctx context.Context, timeout time.Duration, first bool) error {
 	patience := 0
 	var tooLate <-chan time.Time
 	if deadline, ok := ctx.Deadline(); ok && timeout > 0 {
 		left := max(0, time.Until(deadline))
-		spare := left - timeout
-		patience = patienceOf(spare)
-		tooLate = time.After(max(spare, left/4))
+		wait := max(left-timeout, left/4)
+		patience = patienceOf(left - timeout)
+		if first { // so that a call with no time for a whole attempt, which leaves soonest, is not the last
+			patience = patienceOf(wait)
+		}
+		tooLate = time.After(wait)
 	}
 
 	t := s.join(patience)
@@ -166,13 +171,15 @@ func (s *Slots) admit() {
 }
 
 // keep notes how an attempt ended, and reports whether its call keeps its slot in the wait that follows. It does not if
-// the wait is long, or more slots are in use than there may be.
+// the wait is long, or more slots are in use than there may be. Nor does it after a late attempt while calls wait in line,
+// unless there is one slot only: with all its attempts in a row, a call that hangs would take too much from the others.
 func (s *Slots) keep(now time.Duration, o outcome, long bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watch.attempted(now, o, s.queue.length > 0)
 	s.admit()
-	if long || s.inUse > s.limit() {
+	hangs := o == late && s.queue.length > 0 && s.limit() > 1
+	if long || hangs || s.inUse > s.limit() {
 		s.release()
 		return false
 	}
@@ -254,8 +261,9 @@ type queue struct {
 	served  uint64
 }
 
-// Patience is how long a call can wait and still have time for a whole attempt, as a power of two: calls with equal
-// deadlines keep the order of arrival. Zero means any time, or none: such a call has only every fourth turn.
+// Patience is how long a call can wait, as a power of two: calls with equal deadlines keep the order of arrival. Zero means
+// any time, or that there is no time for a whole attempt after the first one: such a call is next every fourth time, or if
+// no other waits.
 const patiences = 32
 
 // patienceOf returns the patience of a call that can wait for so long: n for less than 2^n milliseconds.

@@ -433,8 +433,8 @@ func TestSlotsFirstCome(t *testing.T) {
 	})
 }
 
-// Slots that size themselves serve the least patient call, and every fourth time the one that came first. Those without a
-// deadline, and those that have no time for a whole attempt, have that turn alone.
+// Slots that size themselves serve the call that can wait for the shortest time, and every fourth time the one that came
+// first. Those without a deadline have that turn alone.
 func TestSlotsPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sizing()
@@ -472,7 +472,43 @@ func TestSlotsPatience(t *testing.T) {
 		stand("minutes 3", 3*time.Minute)
 		require.Equal(t, 8, r.Slots.Waiting())
 		calls.Wait()
-		for _, name := range []string{"minutes 1", "minutes 2", "minutes 3", "years", "hour 1", "hour 2", "endless", "short"} {
+		for _, name := range []string{"short", "minutes 1", "minutes 2", "years", "minutes 3", "hour 1", "hour 2", "endless"} {
+			require.Equal(t, name, <-begun)
+		}
+	})
+}
+
+// Before another attempt that has no whole timeout left, a call does not go before the others.
+func TestSlotsPatienceLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := sizing()
+		fall(t, r)
+		hold(t, r, 1, 1400*time.Millisecond, nil)
+		hold(t, r, 4, 10*time.Second, nil)
+
+		begun := make(chan string, 4)
+		var calls sync.WaitGroup
+		begin := func(name string, r backoff.Retrier, deadline time.Duration, op func(context.Context) error) {
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
+				defer cancel()
+				_ = r.Do(ctx, func(ctx context.Context) error {
+					begun <- name
+					return op(ctx)
+				})
+			})
+			synctest.Wait()
+		}
+		again := *r
+		again.MaxAttempts = 2
+		again.Policy = every(300 * time.Millisecond)
+		begin("again", again, 2200*time.Millisecond, hang)
+		begin("first in line", *r, time.Hour, takes(10*time.Second, nil)) // from one second on, when again gives back its slot
+		time.Sleep(1350 * time.Millisecond)
+		begin("last", *r, time.Hour, takes(10*time.Second, nil))
+		require.Equal(t, 2, r.Slots.Waiting())
+		calls.Wait()
+		for _, name := range []string{"again", "first in line", "last"} {
 			require.Equal(t, name, <-begun)
 		}
 	})

@@ -1028,6 +1028,95 @@ func TestWatchLockOut(t *testing.T) {
 	})
 }
 
+// A call whose attempt was late gives its slot back while calls wait in line, unless it is the only slot.
+func TestWatchGiveBackLate(t *testing.T) {
+	for _, test := range []struct {
+		perSecond, slots int
+		begins           time.Duration // the call in line
+	}{
+		{8, 6, time.Second},
+		{1, 1, 4300 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := sizing()
+			serve(t, r, test.perSecond, time.Minute)
+			atOnce(t, r, 3*test.perSecond, hang)
+			require.Equal(t, test.slots, r.Slots.Limit())
+
+			hanging := *r
+			hanging.MaxAttempts = 4
+			hanging.Policy = every(100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond)
+			var calls sync.WaitGroup
+			for range test.slots {
+				calls.Go(func() { _ = hanging.Do(t.Context(), hang) })
+			}
+			synctest.Wait()
+			begin := time.Now()
+			require.NoError(t, r.Do(t.Context(), func(context.Context) error {
+				require.Equal(t, test.begins, time.Since(begin))
+				return nil
+			}))
+			calls.Wait()
+		})
+	}
+}
+
+// While one endpoint goes on hanging, the calls of the others are served, whichever of the two can wait for longer.
+func TestWatchLockOutDeadlines(t *testing.T) {
+	for _, test := range []struct {
+		healthy, hanging time.Duration // deadlines; AttemptTimeout is a second
+		perSecond        int
+		workers          int
+	}{
+		{time.Second, 10 * time.Minute, 10, 5}, // the healthy calls have no time to wait
+		{time.Second / 2, 10 * time.Second, 40, 20},
+		{time.Second, time.Hour, 10, 5},
+		{20 * time.Second, 3 * time.Second, 20, 20}, // those that hang can wait for less
+		{time.Hour, 10 * time.Second, 40, 5},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &backoff.Retrier{AttemptTimeout: time.Second, Slots: new(backoff.Slots)}
+			begin := time.Now()
+			after := func(well time.Duration) func(context.Context) error {
+				return func(ctx context.Context) error {
+					since := time.Since(begin)
+					if since > time.Minute && since < well {
+						return hang(ctx)
+					}
+					return takes(50*time.Millisecond, nil)(ctx)
+				}
+			}
+			do := func(deadline, well time.Duration) error {
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
+				defer cancel()
+				return r.Do(ctx, after(well))
+			}
+			var calls sync.WaitGroup
+			for range test.workers {
+				calls.Go(func() {
+					for time.Since(begin) < 8*time.Minute {
+						_ = do(test.hanging, time.Hour)
+						time.Sleep(time.Second)
+					}
+				})
+			}
+			var lost atomic.Int64
+			for time.Since(begin) < 7*time.Minute {
+				time.Sleep(time.Second / time.Duration(test.perSecond))
+				calls.Go(func() {
+					begun := time.Now()
+					err := do(test.healthy, 2*time.Minute)
+					if begun.Sub(begin) > 5*time.Minute && (err != nil || time.Since(begun) > 30*time.Second) {
+						lost.Add(1)
+					}
+				})
+			}
+			calls.Wait()
+			require.LessOrEqual(t, lost.Load(), int64(test.perSecond*120/50), "%+v", test)
+		})
+	}
+}
+
 // A process that starts in an outage has slots for the calls that it has begun.
 func TestWatchUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
