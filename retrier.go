@@ -159,7 +159,9 @@ func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) er
 		panic("backoff: Do called with a nil op")
 	}
 
-	c := call{retrier: r, loop: r.loop(ctx), slots: r.slotsFor(ctx)}
+	c := call{retrier: r, slots: r.slotsFor(ctx)}
+	c.loop.ctx = ctx
+	c.loop.strict = true
 	err := c.run(op)
 	if r.Done != nil {
 		r.Done(ctx, c.attempts, err)
@@ -307,6 +309,9 @@ func (c *call) outcomeOf(err error) outcome {
 // next waits for the next attempt, and has a slot then.
 func (c *call) next(last error) error {
 	c.paid = false // the attempt has failed, so nothing comes back
+	if c.attempts == 1 {
+		c.retrier.limit(&c.loop) // which a call that succeeds at once does not need
+	}
 	err := c.loop.settled(last)
 	if err != nil {
 		if c.outcome == failedQuickly {
@@ -413,14 +418,14 @@ func (r *Retrier) slotsFor(ctx context.Context) *Slots {
 	return r.Slots
 }
 
-// loop returns the loop of a call with ctx, but for its policy. Where there never are retries, its error gives no reason.
-func (r *Retrier) loop(ctx context.Context) loop {
-	l := loop{ctx: ctx, strict: true, retryable: r.Retryable, tooLongReason: askedTooLong{}}
+// limit gives l the limits of a call. Where there never are retries, its error gives no reason.
+func (r *Retrier) limit(l *loop) {
+	l.retryable = r.Retryable
 	l.maxAsked = cmp.Or(r.MaxRetryAfter, defaultMaxRetryAfter)
+	l.tooLongReason = askedTooLong{}
 	if r.MaxAttempts != 1 {
 		l.stopReason = ErrRetriesExhausted
 	}
-	return l
 }
 
 // newPolicy returns the policy of a call with ctx, with the limit of its attempts, and calls its Reset. The default waits

@@ -46,8 +46,8 @@ type Slots struct {
 	n int // as NewSlots was told; 0 means that watch says how many
 
 	mu    sync.Mutex
-	watch watch
 	inUse int
+	watch watch
 	queue queue
 }
 
@@ -69,7 +69,9 @@ func NewSlots(n int) *Slots {
 func (s *Slots) begin(now, allowed time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.begin(now, allowed)
+	if s.sizesItself() { // a number needs none of this, which takes time
+		s.watch.begin(now, allowed)
+	}
 	return s.take()
 }
 
@@ -194,7 +196,9 @@ func (s *Slots) end(now time.Duration, o outcome, hasSlot bool) {
 	if hasSlot {
 		s.inUse--
 	}
-	s.watch.end(now)
+	if s.sizesItself() {
+		s.watch.end(now)
+	}
 	s.admit()
 }
 
@@ -255,10 +259,10 @@ type turn struct {
 // first. In order of arrival alone, calls that can wait for long would hold the front of the line while a part of the
 // service hangs, and the others would leave before their turn. What a method costs does not depend on how many calls wait.
 type queue struct {
-	waiting [patiences]list.List // of *turn, by patience, each in the order of arrival
 	length  int
 	added   uint64
 	served  uint64
+	waiting [patiences]list.List // of *turn, by patience, each in the order of arrival
 }
 
 // Patience is how long a call can wait, as a power of two: calls with equal deadlines keep the order of arrival. Zero means
