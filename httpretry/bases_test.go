@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -219,7 +220,7 @@ func (w way) connects() int32 {
 func (w way) exchange(t *testing.T, transport http.RoundTripper, site string) string {
 	client := &http.Client{Transport: transport}
 	defer client.CloseIdleConnections()
-	answers := ""
+	var answers strings.Builder
 	for range 2 {
 		resp, err := client.Get(site)
 		if w.want != "" {
@@ -230,9 +231,9 @@ func (w way) exchange(t *testing.T, transport http.RoundTripper, site string) st
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
-		answers += fmt.Sprintln(resp.Status, resp.Proto, string(body))
+		answers.WriteString(fmt.Sprintln(resp.Status, resp.Proto, string(body)))
 	}
-	return answers
+	return answers.String()
 }
 
 // A Base answers below this package as it does alone, and asks a proxy as often: as http.DefaultTransport, fresh, and
