@@ -54,8 +54,9 @@ func (c *client) Get(_ context.Context, id string) (*User, error) {
 	return &User{Name: "Ada"}, nil
 }
 
-// A Retrier is for all calls to a service. Its timeout and its slots are for this service alone. The first attempt fails, and the second, about half a second later, does not. That there is no such user is no reason to try
-// again, and the caller receives the error without its mark.
+// A Retrier is for all calls to a service. Its timeout and its slots are for this service alone. The first attempt
+// fails, and the second, about half a second later, does not. That there is no such user is no reason to try again, and
+// the caller receives the error without its mark.
 func ExampleRetrier() {
 	ctx := context.Background()
 	api = client{}

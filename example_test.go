@@ -793,6 +793,53 @@ func ExampleRetrier_batch() {
 	// upload secret.txt: forbidden
 }
 
+// A queue consumer needs to know why a call failed. If no retries were left, the message may succeed later. An
+// error that Permanent marked means that it never will. A message that the end of the program cuts off stays in
+// the queue.
+//
+// A message that always fails for another reason comes back forever here. The consumer of docs/recipes.md counts
+// failures while others get through, sets such a message aside, and pauses while the service is down.
+func ExampleRetrier_consumer() {
+	invoices := backoff.Retrier{ // in a program, a package variable
+		AttemptTimeout: 5 * time.Second,
+		Slots:          new(backoff.Slots),
+		Policy: func() backoff.BackOff {
+			return backoff.NewConstantBackOff(time.Microsecond) // without Policy, waits grow from about 0.5 s
+		},
+	}
+	send := func(_ context.Context, message string) error { // makes one attempt
+		switch message {
+		case "invoice 2":
+			return errors.New("status 503")
+		case "invoice 3":
+			return backoff.Permanent(errors.New("status 422"))
+		}
+		return nil
+	}
+
+	ctx := context.Background() // in a program, it ends when the program does
+	for _, message := range []string{"invoice 1", "invoice 2", "invoice 3", "invoice 4"} {
+		err := invoices.Do(ctx, func(ctx context.Context) error {
+			return send(ctx, message)
+		})
+		switch {
+		case err == nil:
+			fmt.Println(message, "is done")
+		case ctx.Err() != nil:
+			return // the message stays in the queue
+		case errors.Is(err, backoff.ErrRetriesExhausted):
+			fmt.Println(message, "is put back, for later:", err)
+		default:
+			fmt.Println(message, "is rejected, and needs a person:", err)
+		}
+	}
+	// Output:
+	// invoice 1 is done
+	// invoice 2 is put back, for later: retries exhausted: status 503
+	// invoice 3 is rejected, and needs a person: status 422
+	// invoice 4 is done
+}
+
 // Notify logs each retry, with the number of the attempt that failed. Done logs the end of each call.
 func ExampleRetrier_log() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
