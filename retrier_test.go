@@ -52,14 +52,6 @@ func returning(errs ...error) func(context.Context) error {
 	return func(context.Context) error { return operation() }
 }
 
-// holding returns an operation for Do that takes d, whatever its context says.
-func holding(d time.Duration) func(context.Context) error {
-	return func(context.Context) error {
-		time.Sleep(d)
-		return nil
-	}
-}
-
 func unexpected(context.Context) error { panic("op was called") }
 
 // The waits, the errors and the numbers are those of Retry.
@@ -546,7 +538,7 @@ func TestRetrierNoSlot(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var notes journal
 				r := &backoff.Retrier{AttemptTimeout: 2 * time.Second, Slots: backoff.NewSlots(1)}
-				go func() { _ = r.Do(context.Background(), holding(time.Minute)) }()
+				go func() { _ = r.Do(context.Background(), takes(time.Minute, nil)) }()
 				synctest.Wait()
 
 				waiting := *r
@@ -620,7 +612,7 @@ func TestRetrierCopy(t *testing.T) {
 		once := r
 		once.MaxAttempts = 1
 		start := time.Now()
-		go func() { _ = r.Do(context.Background(), holding(time.Minute)) }()
+		go func() { _ = r.Do(context.Background(), takes(time.Minute, nil)) }()
 		synctest.Wait()
 
 		operation, calls := failing(-1)
@@ -974,7 +966,7 @@ func TestRetrierLongWait(t *testing.T) {
 				synctest.Wait()
 				require.Equal(t, test.held, r.Slots.InUse() == 1)
 
-				require.NoError(t, r.Do(t.Context(), holding(3*time.Hour)))
+				require.NoError(t, r.Do(t.Context(), takes(3*time.Hour, nil)))
 				wait := max(test.policy, test.asked)
 				if test.held {
 					require.Equal(t, wait+3*time.Hour, time.Since(begin), "after the first call")
@@ -1025,7 +1017,7 @@ func TestRetrierNoSlotAgain(t *testing.T) {
 				synctest.Wait()
 				holder := *r
 				holder.Done = nil
-				require.NoError(t, holder.Do(t.Context(), holding(time.Hour)))
+				require.NoError(t, holder.Do(t.Context(), takes(time.Hour, nil)))
 				call.Wait()
 				require.Equal(t, []string{"done after 1: " + test.text}, notes.entries)
 				require.Equal(t, 25, r.Budget.Tokens())

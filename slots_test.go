@@ -437,10 +437,9 @@ func TestSlotsFirstCome(t *testing.T) {
 // first. Those without a deadline have that turn alone.
 func TestSlotsPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := sizing()
-		fall(t, r)
+		r := fallen(t)
 		for n := range 6 { // all slots are in use, and become free one after the other, from 410 ms on
-			hold(t, r, 1, time.Duration(n+41)*10*time.Millisecond, nil)
+			launch(t, r, 1, takes(time.Duration(n+41)*10*time.Millisecond, nil))
 		}
 		time.Sleep(400 * time.Millisecond)
 
@@ -481,10 +480,9 @@ func TestSlotsPatience(t *testing.T) {
 // Before another attempt that has no whole timeout left, a call does not go before the others.
 func TestSlotsPatienceLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := sizing()
-		fall(t, r)
-		hold(t, r, 1, 1400*time.Millisecond, nil)
-		hold(t, r, 4, 10*time.Second, nil)
+		r := fallen(t)
+		launch(t, r, 1, takes(1400*time.Millisecond, nil))
+		launch(t, r, 4, takes(10*time.Second, nil))
 
 		begun := make(chan string, 4)
 		var calls sync.WaitGroup

@@ -36,14 +36,79 @@ func hang(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// atOnce makes n calls at once, and waits for them.
-func atOnce(t *testing.T, r *backoff.Retrier, n int, op func(context.Context) error) {
+// hangs is an attempt that hangs for so long after the first minute, and is quick else.
+func hangs(d time.Duration) func(context.Context) error {
+	begin := time.Now()
+	return func(ctx context.Context) error {
+		since := time.Since(begin) - time.Minute
+		if since >= 0 && since < d {
+			return hang(ctx)
+		}
+		return takes(50*time.Millisecond, nil)(ctx)
+	}
+}
+
+// takes is an attempt that takes so long and then ends with err, whatever its context says.
+func takes(d time.Duration, err error) func(context.Context) error {
+	return takesThen(d, func() error { return err })
+}
+
+// takesThen is an attempt that takes so long and then ends with what outcome returns.
+func takesThen(d time.Duration, outcome func() error) func(context.Context) error {
+	return func(context.Context) error {
+		time.Sleep(d)
+		return outcome()
+	}
+}
+
+// cycle returns what repeats outcomes, in any goroutine.
+func cycle(outcomes ...error) func() error {
+	var n atomic.Int64
+	return func() error { return outcomes[int(n.Add(1))%len(outcomes)] }
+}
+
+// launch begins n calls, and returns when each is in its attempt or in line.
+func launch(t *testing.T, r *backoff.Retrier, n int, op func(context.Context) error) *sync.WaitGroup {
 	t.Helper()
 	var calls sync.WaitGroup
 	for range n {
 		calls.Go(func() { _ = r.Do(t.Context(), op) })
 	}
+	synctest.Wait()
+	return &calls
+}
+
+// atOnce makes n calls at once, and waits for them.
+func atOnce(t *testing.T, r *backoff.Retrier, n int, op func(context.Context) error) {
+	t.Helper()
+	launch(t, r, n, op).Wait()
+}
+
+// steadily begins so many calls in a second, for so long, and then waits for them.
+func steadily(t *testing.T, r *backoff.Retrier, perSecond int, d time.Duration, op func(context.Context) error) {
+	t.Helper()
+	var calls sync.WaitGroup
+	for range int(d.Seconds()) * perSecond {
+		time.Sleep(time.Second / time.Duration(perSecond))
+		calls.Go(func() { _ = r.Do(t.Context(), op) })
+	}
 	calls.Wait()
+}
+
+// hangsAtFirst begins so many calls in a second, for so long, to a service that hangs for 20 seconds, once more after each of
+// the pauses, and answers slowly else.
+func hangsAtFirst(t *testing.T, r *backoff.Retrier, perSecond int, d time.Duration, pauses ...time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	steadily(t, r, perSecond, d, func(ctx context.Context) error {
+		for _, pause := range append(pauses, 0) {
+			since := time.Since(begin) - pause
+			if since >= 0 && since < 20*time.Second {
+				return hang(ctx)
+			}
+		}
+		return takes(900*time.Millisecond, nil)(ctx)
+	})
 }
 
 // serve makes calls that are answered immediately: so many in a second, for so long.
@@ -53,6 +118,24 @@ func serve(t *testing.T, r *backoff.Retrier, perSecond int, d time.Duration) {
 		require.NoError(t, r.Do(t.Context(), always(nil)))
 		time.Sleep(time.Second / time.Duration(perSecond))
 	}
+}
+
+// fallen returns a Retrier whose service has fallen.
+func fallen(t *testing.T) *backoff.Retrier {
+	t.Helper()
+	r := sizing()
+	fall(t, r)
+	return r
+}
+
+// fallenSlowly is fallen with answers that were not quick.
+func fallenSlowly(t *testing.T) *backoff.Retrier {
+	t.Helper()
+	r := sizing()
+	steadily(t, r, 8, time.Minute, takes(time.Second/2, nil))
+	atOnce(t, r, 20, hang)
+	require.Equal(t, 6, r.Slots.Limit())
+	return r
 }
 
 // fall makes the service of r answer eight calls a second for a minute, and then hang. From then on there are six slots.
@@ -77,31 +160,6 @@ func goOn(t *testing.T, r *backoff.Retrier) {
 	require.Zero(t, r.Slots.InUse())
 }
 
-// hold begins n calls, which take so long and then end with err.
-func hold(t *testing.T, r *backoff.Retrier, n int, d time.Duration, err error) *sync.WaitGroup {
-	t.Helper()
-	return inLine(t, r, n, d, func() error { return err })
-}
-
-// steadily begins so many calls in a second, for so long, and then waits for them.
-func steadily(t *testing.T, r *backoff.Retrier, perSecond int, d time.Duration, op func(context.Context) error) {
-	t.Helper()
-	var calls sync.WaitGroup
-	for range int(d.Seconds()) * perSecond {
-		time.Sleep(time.Second / time.Duration(perSecond))
-		calls.Go(func() { _ = r.Do(t.Context(), op) })
-	}
-	calls.Wait()
-}
-
-// takes is an attempt that takes so long and then ends with err.
-func takes(d time.Duration, err error) func(context.Context) error {
-	return func(context.Context) error {
-		time.Sleep(d)
-		return err
-	}
-}
-
 func inBubbles(t *testing.T, tests map[string]func(t *testing.T)) {
 	t.Helper()
 	for name, test := range tests {
@@ -114,7 +172,7 @@ func TestWatchHealthy(t *testing.T) {
 	inBubbles(t, map[string]func(t *testing.T){
 		"first burst": func(t *testing.T) {
 			r := sizing()
-			calls := hold(t, r, 500, 100*time.Millisecond, nil)
+			calls := launch(t, r, 500, takes(100*time.Millisecond, nil))
 			require.Equal(t, 500, r.Slots.InUse())
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
 			calls.Wait()
@@ -130,9 +188,9 @@ func TestWatchHealthy(t *testing.T) {
 		"a quarter is late": func(t *testing.T) {
 			r := sizing()
 			r.AttemptTimeout = time.Minute
-			answered := hold(t, r, 60, 2*time.Second-1, nil)
-			late := hold(t, r, 20, 2*time.Second, context.DeadlineExceeded)
-			more := hold(t, r, 1, 2*time.Second+1, context.DeadlineExceeded)
+			answered := launch(t, r, 60, takes(2*time.Second-1, nil))
+			late := launch(t, r, 20, takes(2*time.Second, context.DeadlineExceeded))
+			more := launch(t, r, 1, takes(2*time.Second+1, context.DeadlineExceeded))
 			answered.Wait()
 			late.Wait()
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
@@ -180,22 +238,6 @@ func TestWatchHealthy(t *testing.T) {
 			require.InDelta(t, 75, r.Slots.Limit(), 3, "later, it is believed")
 		},
 	})
-}
-
-// fallSlowly is fall with answers that are not quick.
-func fallSlowly(t *testing.T, r *backoff.Retrier) {
-	t.Helper()
-	steadily(t, r, 8, time.Minute, takes(time.Second/2, nil))
-	atOnce(t, r, 20, hang)
-	require.Equal(t, 6, r.Slots.Limit())
-}
-
-// one makes the service of r answer a call a second, and then hang. From then on there is one slot.
-func one(t *testing.T, r *backoff.Retrier) {
-	t.Helper()
-	serve(t, r, 1, 10*time.Second)
-	atOnce(t, r, 3, hang)
-	require.Equal(t, 1, r.Slots.Limit())
 }
 
 // Trouble is seen when a quarter of the last attempts are late, by their weight.
@@ -259,12 +301,6 @@ func TestWatchOutcomes(t *testing.T) {
 	nested := func(ctx context.Context) error { // its loop refuses a wait
 		return (&backoff.Retrier{Policy: every(time.Hour)}).Do(ctx, always(errFailed))
 	}
-	after := func(d time.Duration, err error) func(context.Context) error {
-		return func(context.Context) error {
-			time.Sleep(d)
-			return err
-		}
-	}
 	const third = time.Second/3 - time.Millisecond
 	const isLate, isQuick, isInTime, saysNothing = "late", "quick", "in time", "nothing"
 	for name, test := range map[string]struct {
@@ -272,16 +308,16 @@ func TestWatchOutcomes(t *testing.T) {
 		op   func(ctx context.Context) error
 	}{
 		"success":                   {isQuick, always(nil)},
-		"success after a third":     {isQuick, after(third, nil)},
-		"success after more":        {isInTime, after(third+time.Microsecond, nil)},
+		"success after a third":     {isQuick, takes(third, nil)},
+		"success after more":        {isInTime, takes(third+time.Microsecond, nil)},
 		"late success":              {isInTime, func(ctx context.Context) error { _ = hang(ctx); return nil }},
 		"permanent":                 {isQuick, always(backoff.Permanent(errFailed))},
-		"permanent after more":      {isInTime, after(third+time.Microsecond, backoff.Permanent(errFailed))},
+		"permanent after more":      {isInTime, takes(third+time.Microsecond, backoff.Permanent(errFailed))},
 		"refused by Retryable":      {isQuick, always(io.EOF)},
 		"failure":                   {isInTime, always(errFailed)},
 		"asks for a wait":           {isInTime, always(backoff.RetryAfter(errFailed, time.Hour))},
 		"its time is over":          {isLate, hang},
-		"its time is long over":     {isLate, after(2*time.Second, errFailed)},
+		"its time is long over":     {isLate, takes(2*time.Second, errFailed)},
 		"whatever the error":        {isLate, func(ctx context.Context) error { _ = hang(ctx); return errFailed }},
 		"permanent, and late":       {isLate, func(ctx context.Context) error { return backoff.Permanent(hang(ctx)) }},
 		"it says so":                {isLate, always(context.DeadlineExceeded)},
@@ -313,8 +349,7 @@ func TestWatchOutcomes(t *testing.T) {
 					require.Equal(t, test.want == isLate, r.Slots.Limit() < math.MaxInt)
 				},
 				"quick": func(t *testing.T) { // beside late ones, it makes more slots for the calls that wait
-					r := sizing()
-					fall(t, r)
+					r := fallen(t)
 					try(t, r, 20, func(ctx context.Context) error {
 						time.Sleep(time.Millisecond)
 						return test.op(ctx)
@@ -341,17 +376,12 @@ func TestWatchUnaware(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sizing()
 		serve(t, r, 1, 5*time.Second)
-		c := *r
-		c.AttemptTimeout = -1
-		c.MaxAttempts = 1
+		endless := *r
+		endless.AttemptTimeout = -1
+		ctx := unaware{t.Context(), time.Now().Add(time.Second)}
 		var calls sync.WaitGroup
 		for range 20 {
-			calls.Go(func() {
-				_ = c.Do(unaware{t.Context(), time.Now().Add(time.Second)}, func(context.Context) error {
-					time.Sleep(time.Second)
-					return errFailed
-				})
-			})
+			calls.Go(func() { _ = endless.Do(ctx, takes(time.Second, errFailed)) })
 		}
 		calls.Wait()
 		require.Less(t, r.Slots.Limit(), math.MaxInt)
@@ -461,21 +491,18 @@ func TestWatchCaller(t *testing.T) {
 func TestWatchEnd(t *testing.T) {
 	inBubbles(t, map[string]func(t *testing.T){
 		"attempts are in time, and no call waits": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			atOnce(t, r, 70, always(nil))
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
 		},
 		"too many are late": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			atOnce(t, r, 6, always(nil))
 			require.Equal(t, 6, r.Slots.Limit())
 		},
 		"calls wait": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
-			calls := hold(t, r, 100, 500*time.Millisecond, nil)
+			r := fallen(t)
+			calls := launch(t, r, 100, takes(500*time.Millisecond, nil))
 			require.Equal(t, 94, r.Slots.Waiting())
 			for r.Slots.Waiting() > 0 {
 				require.LessOrEqual(t, r.Slots.Limit(), 20)
@@ -487,8 +514,8 @@ func TestWatchEnd(t *testing.T) {
 		"the last one leaves the line": func(t *testing.T) {
 			r := sizing()
 			serve(t, r, 8, time.Minute)
-			first := hold(t, r, 60, 1500*time.Millisecond, nil)
-			others := hold(t, r, 30, 2*time.Second, nil)
+			first := launch(t, r, 60, takes(1500*time.Millisecond, nil))
+			others := launch(t, r, 30, takes(2*time.Second, nil))
 			atOnce(t, r, 20, hang)
 			ctx, cancel := context.WithCancel(t.Context())
 			var last sync.WaitGroup
@@ -536,26 +563,6 @@ func TestWatchMetric(t *testing.T) {
 	require.Equal(t, limits[0], limits[1])
 }
 
-// inLine lets n calls stand in line, which end with what outcome returns, after d.
-func inLine(t *testing.T, r *backoff.Retrier, n int, d time.Duration, outcome func() error) *sync.WaitGroup {
-	t.Helper()
-	var calls sync.WaitGroup
-	for range n {
-		calls.Go(func() {
-			_ = r.Do(t.Context(), func(context.Context) error {
-				time.Sleep(d)
-				return outcome()
-			})
-		})
-	}
-	synctest.Wait()
-	return &calls
-}
-
-func well() error { return nil }
-
-func down() error { return context.DeadlineExceeded }
-
 // While nearly all attempts are late, half of the slots go every five times of an attempt, which are half a second at
 // least and ten minutes at most.
 func TestWatchHalves(t *testing.T) {
@@ -580,7 +587,7 @@ func TestWatchHalves(t *testing.T) {
 			require.Equal(t, 6, r.Slots.Limit())
 
 			step := min(timeout, interval/20)
-			calls := inLine(t, r, 2000, step, down)
+			calls := launch(t, r, 2000, takes(step, context.DeadlineExceeded))
 			for limit := 6; limit > 1; limit = r.Slots.Limit() {
 				begin := time.Now()
 				for r.Slots.Limit() == limit {
@@ -595,18 +602,11 @@ func TestWatchHalves(t *testing.T) {
 	}
 }
 
-// cycle returns what repeats outcomes, in any goroutine.
-func cycle(outcomes ...error) func() error {
-	var n atomic.Int64
-	return func() error { return outcomes[int(n.Add(1))%len(outcomes)] }
-}
-
 // A cut starts from no more than the usual calls: what a partial hang has added does not stand in its way.
 func TestWatchHalvesUsual(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := sizing()
-		fall(t, r)
-		calls := inLine(t, r, 12000, 10*time.Millisecond, cycle(nil, context.DeadlineExceeded))
+		r := fallen(t)
+		calls := launch(t, r, 12000, takesThen(10*time.Millisecond, cycle(nil, context.DeadlineExceeded)))
 		for r.Slots.Limit() < 200 {
 			time.Sleep(time.Millisecond)
 		}
@@ -614,9 +614,9 @@ func TestWatchHalvesUsual(t *testing.T) {
 		calls.Wait()
 		require.Greater(t, r.Slots.Limit(), 200)
 
-		next := cycle(nil, context.DeadlineExceeded, context.DeadlineExceeded)
+		next := takesThen(0, cycle(nil, context.DeadlineExceeded, context.DeadlineExceeded))
 		for range 180 { // the burst is no longer usual
-			atOnce(t, r, 1, func(context.Context) error { return next() })
+			atOnce(t, r, 1, next)
 			time.Sleep(time.Second)
 		}
 		require.Greater(t, r.Slots.Limit(), 200)
@@ -628,35 +628,12 @@ func TestWatchHalvesUsual(t *testing.T) {
 	})
 }
 
-// hangsAtFirst begins so many calls in a second, for so long, to a service that hangs for 20 seconds, once more after each of
-// the pauses, and answers slowly else.
-func hangsAtFirst(t *testing.T, r *backoff.Retrier, perSecond int, d time.Duration, pauses ...time.Duration) {
-	t.Helper()
-	begin := time.Now()
-	steadily(t, r, perSecond, d, func(ctx context.Context) error {
-		for _, pause := range append(pauses, 0) {
-			since := time.Since(begin) - pause
-			if since >= 0 && since < 20*time.Second {
-				return hang(ctx)
-			}
-		}
-		return takes(900*time.Millisecond, nil)(ctx)
-	})
-}
-
 // How many slots there are while calls wait, once the service is well again.
 func TestWatchGrowth(t *testing.T) {
 	inBubbles(t, map[string]func(t *testing.T){
 		"what is right comes back": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
-			begin := time.Now()
-			go steadily(t, r, 8, 200*time.Second, func(ctx context.Context) error { // as many as are usual
-				if time.Since(begin) < 20*time.Second {
-					return hang(ctx)
-				}
-				return takes(800*time.Millisecond, nil)(ctx)
-			})
+			r := fallen(t)
+			go hangsAtFirst(t, r, 8, 200*time.Second) // as many as are usual
 			time.Sleep(20 * time.Second)
 			require.LessOrEqual(t, r.Slots.Limit(), 2)
 			time.Sleep(15 * time.Second)
@@ -671,8 +648,7 @@ func TestWatchGrowth(t *testing.T) {
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
 		},
 		"a third more of what is right, with fewer calls": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			go hangsAtFirst(t, r, 6, 3*time.Minute)
 			time.Sleep(80 * time.Second)
 			require.Equal(t, 5, r.Slots.Limit())
@@ -681,8 +657,7 @@ func TestWatchGrowth(t *testing.T) {
 			time.Sleep(15 * time.Minute)
 		},
 		"a third more of the share, with more calls": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			go hangsAtFirst(t, r, 12, 90*time.Second)
 			time.AfterFunc(90*time.Second, func() { steadily(t, r, 11, 90*time.Second, takes(900*time.Millisecond, nil)) })
 			time.Sleep(50 * time.Second)
@@ -692,8 +667,7 @@ func TestWatchGrowth(t *testing.T) {
 			time.Sleep(15 * time.Minute)
 		},
 		"each cut of what is right lowers it": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			go hangsAtFirst(t, r, 8, 4*time.Minute, time.Minute)
 			time.Sleep(time.Minute)
 			require.Equal(t, 5, r.Slots.Limit())
@@ -704,13 +678,8 @@ func TestWatchGrowth(t *testing.T) {
 			time.Sleep(15 * time.Minute)
 		},
 		"up to the share, while some are late": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
-			next := cycle(nil, context.DeadlineExceeded)
-			go steadily(t, r, 24, time.Minute, func(context.Context) error {
-				time.Sleep(900 * time.Millisecond)
-				return next()
-			})
+			r := fallen(t)
+			go steadily(t, r, 24, time.Minute, takesThen(900*time.Millisecond, cycle(nil, context.DeadlineExceeded)))
 			time.Sleep(5 * time.Second)
 			require.Equal(t, 6, r.Slots.Limit(), "not so soon after a cut")
 			time.Sleep(2 * time.Second)
@@ -733,12 +702,11 @@ func TestWatchGrowth(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 		},
 		"not at a late attempt": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			var inTime atomic.Int64
 			next := cycle(nil, context.DeadlineExceeded, context.DeadlineExceeded)
 			begin := time.Now()
-			calls := inLine(t, r, 500, 400*time.Millisecond, func() error {
+			calls := launch(t, r, 500, takesThen(400*time.Millisecond, func() error {
 				if time.Since(begin) < 20*time.Second {
 					return context.DeadlineExceeded
 				}
@@ -747,7 +715,7 @@ func TestWatchGrowth(t *testing.T) {
 					inTime.Add(1)
 				}
 				return err
-			})
+			}))
 			time.Sleep(20 * time.Second)
 			for r.Slots.Limit() == 1 {
 				time.Sleep(10 * time.Millisecond)
@@ -763,8 +731,7 @@ func TestWatchGrowth(t *testing.T) {
 			calls.Wait()
 		},
 		"a share of what is usual, if that is more": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			go steadily(t, r, 40, time.Minute, takes(400*time.Millisecond, nil)) // in place of eight
 			time.Sleep(10 * time.Second)
 			require.Greater(t, r.Slots.Limit(), 12)
@@ -779,13 +746,13 @@ func TestWatchGrowth(t *testing.T) {
 			require.InDelta(t, 48, r.Slots.Limit(), 5)
 			begin := time.Now()
 			var inTime atomic.Int64
-			calls := inLine(t, r, 6000, 400*time.Millisecond, func() error {
+			calls := launch(t, r, 6000, takesThen(400*time.Millisecond, func() error {
 				if time.Since(begin) < 40*time.Second {
 					return context.DeadlineExceeded
 				}
 				inTime.Add(1)
 				return errFailed
-			})
+			}))
 			time.Sleep(40 * time.Second)
 			require.Equal(t, 1, r.Slots.Limit())
 			for r.Slots.Limit() < 8 { // until the trouble is over, by less
@@ -804,16 +771,8 @@ func TestWatchGrowth(t *testing.T) {
 			calls.Wait()
 		},
 		"what is right is kept if trouble comes before that": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
-			begin := time.Now()
-			go steadily(t, r, 8, 2*time.Minute, func(ctx context.Context) error {
-				now := time.Since(begin)
-				if now < 20*time.Second || now > 24*time.Second && now < 44*time.Second {
-					return hang(ctx)
-				}
-				return takes(800*time.Millisecond, nil)(ctx)
-			})
+			r := fallen(t)
+			go hangsAtFirst(t, r, 8, 2*time.Minute, 24*time.Second)
 			time.Sleep(24 * time.Second)
 			require.Less(t, r.Slots.Limit(), 5)
 			time.Sleep(40 * time.Second)
@@ -821,15 +780,14 @@ func TestWatchGrowth(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 		},
 		"failures in time are a reason, too": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			begin := time.Now()
-			calls := inLine(t, r, 500, 400*time.Millisecond, func() error {
+			calls := launch(t, r, 500, takesThen(400*time.Millisecond, func() error {
 				if time.Since(begin) < 20*time.Second {
 					return context.DeadlineExceeded
 				}
 				return errFailed
-			})
+			}))
 			time.Sleep(20 * time.Second)
 			require.LessOrEqual(t, r.Slots.Limit(), 2)
 			time.Sleep(20 * time.Second)
@@ -837,52 +795,41 @@ func TestWatchGrowth(t *testing.T) {
 			calls.Wait()
 		},
 		"not while some are late": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
-			next := cycle(nil, context.DeadlineExceeded)
-			go steadily(t, r, 8, 2*time.Minute, func(context.Context) error {
-				time.Sleep(900 * time.Millisecond) // none is quick
-				return next()
-			})
+			r := fallen(t)
+			slowly := takesThen(900*time.Millisecond, cycle(nil, context.DeadlineExceeded)) // none is quick
+			go steadily(t, r, 8, 2*time.Minute, slowly)
 			time.Sleep(time.Minute)
 			require.InDelta(t, 6, r.Slots.Limit(), 1, "neither more nor fewer")
 			time.Sleep(5 * time.Minute)
 		},
 		"not if many answers are slow": func(t *testing.T) {
-			r := sizing()
-			fallSlowly(t, r)
+			r := fallenSlowly(t)
 			var n atomic.Int64
-			for range 300 {
-				go func() {
-					_ = r.Do(t.Context(), func(ctx context.Context) error {
-						switch n.Add(1) % 10 {
-						case 0, 3, 6:
-							return hang(ctx)
-						case 1, 5: // two of seven in time are not quick
-							return takes(900*time.Millisecond, nil)(ctx)
-						}
-						return takes(300*time.Millisecond, nil)(ctx)
-					})
-				}()
-			}
+			calls := launch(t, r, 300, func(ctx context.Context) error {
+				switch n.Add(1) % 10 {
+				case 0, 3, 6:
+					return hang(ctx)
+				case 1, 5: // two of seven in time are not quick
+					return takes(900*time.Millisecond, nil)(ctx)
+				}
+				return takes(300*time.Millisecond, nil)(ctx)
+			})
 			for range 49 {
 				time.Sleep(time.Second / 10)
 				require.Equal(t, 6, r.Slots.Limit())
 			}
-			time.Sleep(5 * time.Minute)
+			calls.Wait()
 		},
 		"if answers were slow once": func(t *testing.T) {
-			r := sizing()
-			fallSlowly(t, r)
-			calls := inLine(t, r, 300, 200*time.Millisecond, cycle(nil, context.DeadlineExceeded))
+			r := fallenSlowly(t)
+			calls := launch(t, r, 300, takesThen(200*time.Millisecond, cycle(nil, context.DeadlineExceeded)))
 			time.Sleep(4900 * time.Millisecond)
 			require.Greater(t, r.Slots.Limit(), 10)
 			calls.Wait()
 		},
 		"not for quick answers once the trouble is over": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
-			calls := inLine(t, r, 500, 100*time.Millisecond, well)
+			r := fallen(t)
+			calls := launch(t, r, 500, takes(100*time.Millisecond, nil))
 			time.Sleep(time.Second)
 			limit := r.Slots.Limit()
 			time.Sleep(3500 * time.Millisecond)
@@ -890,8 +837,7 @@ func TestWatchGrowth(t *testing.T) {
 			calls.Wait()
 		},
 		"trouble now and then": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			begin := time.Now()
 			go steadily(t, r, 8, 4*time.Minute, func(context.Context) error {
 				time.Sleep(800 * time.Millisecond)
@@ -909,17 +855,16 @@ func TestWatchGrowth(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 		},
 		"if a part hangs": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			var quick atomic.Int64
 			next := cycle(nil, context.DeadlineExceeded)
-			calls := inLine(t, r, 1000, 200*time.Millisecond, func() error {
+			calls := launch(t, r, 1000, takesThen(200*time.Millisecond, func() error {
 				err := next()
 				if err == nil {
 					quick.Add(1)
 				}
 				return err
-			})
+			}))
 			for quick.Load() < 32 { // which make ten slots of six
 				time.Sleep(time.Millisecond)
 			}
@@ -932,10 +877,9 @@ func TestWatchGrowth(t *testing.T) {
 			calls.Wait()
 		},
 		"if most hang": func(t *testing.T) { // seven of nine
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			late := context.DeadlineExceeded
-			calls := inLine(t, r, 3000, 200*time.Millisecond, cycle(nil, late, late, late, nil, late, late, late, late))
+			calls := launch(t, r, 3000, takesThen(200*time.Millisecond, cycle(nil, late, late, late, nil, late, late, late, late)))
 			time.Sleep(20 * time.Second)
 			require.Greater(t, r.Slots.Limit(), 20)
 			calls.Wait()
@@ -946,17 +890,6 @@ func TestWatchGrowth(t *testing.T) {
 // After a trouble, the healthy calls are served again, whoever else calls: three retries without slots would lose none.
 func TestWatchLockOut(t *testing.T) {
 	const deadline = 5 * time.Second
-	// hangs is an attempt that hangs for some seconds after the first minute, and is quick else.
-	hangs := func(seconds float64) func(context.Context) error {
-		begin := time.Now()
-		return func(ctx context.Context) error {
-			since := time.Since(begin).Seconds()
-			if since >= 60 && since < 60+seconds {
-				return hang(ctx)
-			}
-			return takes(50*time.Millisecond, nil)(ctx)
-		}
-	}
 	// requireServed makes calls at a growing rate for ten minutes. From the third on, at most one in fifty may be lost.
 	requireServed := func(t *testing.T, r *backoff.Retrier, rate func(seconds float64) int, op func(context.Context) error) {
 		t.Helper()
@@ -986,7 +919,7 @@ func TestWatchLockOut(t *testing.T) {
 	inBubbles(t, map[string]func(t *testing.T){
 		"workers whose calls go on hanging": func(t *testing.T) {
 			r := &backoff.Retrier{AttemptTimeout: time.Second, Slots: new(backoff.Slots)}
-			hung := hangs(math.Inf(1))
+			hung := hangs(time.Hour)
 			ctx, cancel := context.WithCancel(t.Context())
 			var workers sync.WaitGroup
 			for range 10 {
@@ -997,13 +930,13 @@ func TestWatchLockOut(t *testing.T) {
 					}
 				})
 			}
-			requireServed(t, r, func(float64) int { return 10 }, hangs(60))
+			requireServed(t, r, func(float64) int { return 10 }, hangs(time.Minute))
 			cancel()
 			workers.Wait()
 		},
 		"calls that the server limits": func(t *testing.T) {
 			r := &backoff.Retrier{AttemptTimeout: time.Second, Slots: new(backoff.Slots)}
-			service := hangs(10)
+			service := hangs(10 * time.Second)
 			go steadily(t, r, 1, 9*time.Minute, func(ctx context.Context) error {
 				err := service(ctx)
 				if err != nil {
@@ -1077,25 +1010,17 @@ func TestWatchLockOutDeadlines(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &backoff.Retrier{AttemptTimeout: time.Second, Slots: new(backoff.Slots)}
 			begin := time.Now()
-			after := func(well time.Duration) func(context.Context) error {
-				return func(ctx context.Context) error {
-					since := time.Since(begin)
-					if since > time.Minute && since < well {
-						return hang(ctx)
-					}
-					return takes(50*time.Millisecond, nil)(ctx)
-				}
-			}
-			do := func(deadline, well time.Duration) error {
+			healthy, hanging := hangs(time.Minute), hangs(time.Hour)
+			do := func(deadline time.Duration, op func(context.Context) error) error {
 				ctx, cancel := context.WithTimeout(t.Context(), deadline)
 				defer cancel()
-				return r.Do(ctx, after(well))
+				return r.Do(ctx, op)
 			}
 			var calls sync.WaitGroup
 			for range test.workers {
 				calls.Go(func() {
 					for time.Since(begin) < 8*time.Minute {
-						_ = do(test.hanging, time.Hour)
+						_ = do(test.hanging, hanging)
 						time.Sleep(time.Second)
 					}
 				})
@@ -1105,7 +1030,7 @@ func TestWatchLockOutDeadlines(t *testing.T) {
 				time.Sleep(time.Second / time.Duration(test.perSecond))
 				calls.Go(func() {
 					begun := time.Now()
-					err := do(test.healthy, 2*time.Minute)
+					err := do(test.healthy, healthy)
 					if begun.Sub(begin) > 5*time.Minute && (err != nil || time.Since(begun) > 30*time.Second) {
 						lost.Add(1)
 					}
@@ -1161,31 +1086,22 @@ func TestWatchOverdue(t *testing.T) {
 // them immediately.
 func TestWatchRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := sizing()
-		fall(t, r)
+		r := fallen(t)
 		goOn(t, r)
 
 		patient := *r
 		patient.MaxAttempts = -1
 		patient.Policy = every(make([]time.Duration, 100)...)
-		next := cycle(errFailed, context.DeadlineExceeded)
-		var calls sync.WaitGroup
-		call := func() {
-			calls.Go(func() {
-				_ = patient.Do(t.Context(), func(context.Context) error {
-					time.Sleep(400 * time.Millisecond)
-					return next()
-				})
-			})
-		}
-		call()
+		op := takesThen(400*time.Millisecond, cycle(errFailed, context.DeadlineExceeded))
+		first := launch(t, &patient, 1, op)
 		time.Sleep(10 * time.Second)
 		require.Equal(t, 1, r.Slots.Limit(), "nobody waits")
-		call()
+		second := launch(t, &patient, 1, op)
 		time.Sleep(time.Second)
 		require.Equal(t, 2, r.Slots.Limit())
 		require.Equal(t, 2, r.Slots.InUse())
-		calls.Wait()
+		first.Wait()
+		second.Wait()
 	})
 }
 
@@ -1251,19 +1167,17 @@ func TestWatchForgets(t *testing.T) {
 			require.True(t, unlimited(t, r))
 		},
 		"a limit": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			time.Sleep(3 * time.Second)
 			require.Equal(t, 6, r.Slots.Limit())
 			time.Sleep(time.Nanosecond)
 			require.Equal(t, math.MaxInt, r.Slots.Limit(), "for a metric, too")
-			calls := hold(t, r, 50, time.Second, nil)
+			calls := launch(t, r, 50, takes(time.Second, nil))
 			require.Equal(t, 50, r.Slots.InUse())
 			calls.Wait()
 		},
 		"but not what was usual before a limit": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			time.Sleep(4 * time.Second) // as workers do that pause when all calls fail
 			require.Equal(t, math.MaxInt, r.Slots.Limit())
 			for range 4 {
@@ -1272,8 +1186,7 @@ func TestWatchForgets(t *testing.T) {
 			require.Equal(t, 6, r.Slots.Limit())
 		},
 		"nor if one slot was left": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			goOn(t, r)
 			time.Sleep(4 * time.Second)
 			for range 4 {
@@ -1282,8 +1195,7 @@ func TestWatchForgets(t *testing.T) {
 			require.Equal(t, 6, r.Slots.Limit())
 		},
 		"ten years": func(t *testing.T) {
-			r := sizing()
-			fall(t, r)
+			r := fallen(t)
 			time.Sleep(10 * 365 * 24 * time.Hour)
 			require.True(t, unlimited(t, r))
 			fall(t, r)
@@ -1315,7 +1227,7 @@ func TestWatchForgets(t *testing.T) {
 			serve(t, r, 8, time.Minute)
 			endless := *r
 			endless.AttemptTimeout = -1
-			calls := hold(t, &endless, 1, time.Minute, nil)
+			calls := launch(t, &endless, 1, takes(time.Minute, nil))
 			require.Zero(t, r.Slots.InUse())
 			time.Sleep(5 * time.Second)
 			require.True(t, unlimited(t, r))
@@ -1341,14 +1253,13 @@ func TestWatchGiveBack(t *testing.T) {
 		require.Equal(t, 6, r.Slots.Limit())
 		require.Equal(t, 6, r.Slots.InUse(), "not the twenty that had a slot before")
 		require.Equal(t, 14, r.Slots.Waiting())
-		require.Equal(t, 6, r.Slots.InUse())
 		calls.Wait()
 		require.Zero(t, r.Slots.InUse())
 		require.Zero(t, r.Slots.Waiting())
 	})
 }
 
-// A call that holds a slot of a Slots that nobody knows a limit for keeps it in short waits, as one of NewSlots does.
+// A call keeps its slot of Slots without a limit in short waits, as it keeps one of NewSlots.
 func TestWatchKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := sizing()
@@ -1387,7 +1298,7 @@ func TestWatchTimeStepsBack(t *testing.T) {
 			require.Less(t, r.Slots.Limit(), math.MaxInt)
 		})
 		synctest.Test(t, func(t *testing.T) {
-			calls := hold(t, r, 50, time.Second, nil)
+			calls := launch(t, r, 50, takes(time.Second, nil))
 			require.Equal(t, 50, r.Slots.InUse())
 			calls.Wait()
 			fall(t, r)
@@ -1452,8 +1363,10 @@ func TestWatchLine(t *testing.T) {
 	for timeout, wait := range map[time.Duration]time.Duration{time.Second: 7 * time.Second, -1: 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			r := sizing()
-			one(t, r)
-			calls := hold(t, r, 1, 10*time.Second, nil)
+			serve(t, r, 1, 10*time.Second)
+			atOnce(t, r, 3, hang)
+			require.Equal(t, 1, r.Slots.Limit())
+			calls := launch(t, r, 1, takes(10*time.Second, nil))
 
 			r.AttemptTimeout = timeout
 			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
