@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +17,8 @@ import (
 
 	"example.com/backoff"
 )
+
+// This file has what the loops do in time. What they do without it stands in retry_test.go, and runs with Go 1.23, too.
 
 // eachLoopInBubble runs test with each loop that returns an error, in a bubble, where waits are
 // exact and take no time.
@@ -426,53 +427,4 @@ func TestResetInOperation(t *testing.T) {
 	}
 	eachDecorator(t, test)
 	test(t, func(b backoff.BackOff) backoff.BackOff { return foreign{backoff.WithMaxRetries(b, 3)} })
-}
-
-// What a policy remembers for a loop's decision does not reach the next loop, nor a caller by hand.
-func TestLoopEnd(t *testing.T) {
-	asked := backoff.RetryAfter(errFailed, 50)
-	failing := func() error { return asked }
-	for name, run := range map[string]func(t *testing.T, b backoff.BackOff, retry retry){
-		"a decorator answers without asking": func(t *testing.T, b backoff.BackOff, retry retry) {
-			require.Error(t, retry(failing, veto(insist(b, 0))))
-		},
-		"a policy panics": func(t *testing.T, b backoff.BackOff, retry retry) {
-			panicking := alter(b, func(backoff.BackOff) time.Duration { panic("boom") })
-			require.Panics(t, func() { _ = retry(failing, panicking) })
-		},
-		"the operation panics": func(t *testing.T, b backoff.BackOff, retry retry) {
-			require.Panics(t, func() { _ = retry(breaking(asked), insist(b, 0)) })
-		},
-		"the operation ends the goroutine": func(t *testing.T, b backoff.BackOff, retry retry) {
-			done, calls := make(chan struct{}), 0
-			go func() {
-				defer close(done)
-				_ = retry(func() error {
-					if calls++; calls == 2 {
-						runtime.Goexit()
-					}
-					return asked
-				}, insist(b, 0))
-			}()
-			<-done
-		},
-		"the context ends": func(t *testing.T, b backoff.BackOff, retry retry) {
-			require.Error(t, retry(failing, backoff.WithContext(b, cancelled())))
-		},
-		"success": func(t *testing.T, b backoff.BackOff, retry retry) {
-			operation, _ := results(asked, nil)
-			require.NoError(t, retry(operation, insist(b, 0)))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachLoop(t, func(t *testing.T, retry retry) {
-				exp := &backoff.ExponentialBackOff{InitialInterval: 1, MaxElapsedTime: 10 * time.Millisecond, Clock: clockOf(0)}
-				run(t, exp, retry)
-				exp.Reset()
-				require.EqualValues(t, 1, exp.NextBackOff())
-				exp.MaxElapsedTime = 1
-				require.Zero(t, draws(exp, 2)[1], "by hand, past the limit, it is v4's")
-			})
-		})
-	}
 }
