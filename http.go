@@ -2,7 +2,6 @@ package backoff
 
 import (
 	"math"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -10,8 +9,8 @@ import (
 // ParseRetryAfter returns the wait that the value of a Retry-After header asks for, counted from now, and reports
 // whether the value is well-formed. The value is a number of seconds, or a date in any of the three forms of HTTP (RFC
 // 9110, sections 10.2.3 and 5.6.7). A number consists of digits, and may have one point, as in "1.5", which some servers
-// send. The wait is rounded up to the next nanosecond, and to the longest Duration if it is longer. A date in the past
-// gives zero. Pass the result to [RetryAfter].
+// send. More seconds than a Duration can hold give the longest one. A date in the past gives zero. Pass the result to
+// [RetryAfter].
 func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 	value = strings.Trim(value, " \t")
 	seconds, ok := parseSeconds(value)
@@ -35,21 +34,15 @@ func ParseRetryAfter(value string, now time.Time) (time.Duration, bool) {
 
 // parseSeconds returns the duration of which value is the number of seconds, and reports whether it is one.
 func parseSeconds(value string) (time.Duration, bool) {
-	whole, fraction, _ := strings.Cut(value, ".")
-	digits := whole + fraction
+	digits := strings.Replace(value, ".", "", 1)
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return 0, false
 	}
-
-	seconds, _ := strconv.ParseUint("0"+whole, 10, 64) // the largest if it is larger
-	fraction += "000000000"
-	nanoseconds, _ := strconv.ParseUint(fraction[:9], 10, 64)
-	if strings.Trim(fraction[9:], "0") != "" {
-		nanoseconds++ // no wait is shorter than asked for
+	seconds, err := time.ParseDuration(value + "s")
+	if err != nil { // they are more than a Duration can hold
+		seconds = math.MaxInt64
 	}
-	const most = uint64(math.MaxInt64)
-	seconds = min(seconds, most/uint64(time.Second)+1) // so that the sum does not overflow
-	return time.Duration(min(seconds*uint64(time.Second)+nanoseconds, most)), true
+	return seconds, true
 }
 
 // latestYear returns date, whose year has two digits, in the latest such year that is not after latest.
