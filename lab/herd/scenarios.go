@@ -162,7 +162,7 @@ func outageRows(p plan) (rows []plan) {
 	}
 	for _, share := range []float64{0.3, 0.8} {
 		for _, long := range []float64{1.5, 2, 3} {
-			blip := fmt.Sprintf("for %g s, load %g, 100 calls a second", long, share)
+			blip := fmt.Sprintf("for %g s, load %g, 100 a second", long, share)
 			rows = append(rows,
 				p.row("down "+blip, load(share), capacity(100/share, 12), down(long)),
 				p.row("all refused "+blip, load(share), capacity(100/share, 12), happens(refusing, 1, long)))
