@@ -1,8 +1,8 @@
-// Package token sends a token that expires, and renews it when the server refuses it.
+// Package token sends a token that expires, over https and to one host, and renews it when the server refuses it.
 //
 // A request that was refused with 401 is sent twice, even a POST, and gets at most one new token. The server must have done
-// nothing with what it refuses. A page that answers 401 to every token costs one token in ten seconds, however often it
-// is asked for. So a token must live for longer than ten seconds.
+// nothing with what it refuses. A page that answers 401 to every token costs one token in ten seconds. So a token must
+// live for longer than ten seconds.
 package token
 
 import (
