@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	_ "golang.org/x/time/rate" // which the pages' code uses
 )
 
 // A block is Go code on a page.

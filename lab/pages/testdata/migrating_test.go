@@ -393,7 +393,7 @@ var changes = []change{
 		},
 	},
 	{
-		row:   "Waits that grow beyond the deadline",
+		row:   "A readiness check that should try until its deadline",
 		there: "ended after 3.5s",
 		here:  "ended after 3s",
 		code: func(ctx context.Context, l library) string {
