@@ -436,8 +436,10 @@ func TestCommitContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		shutDown := func() { cancel(errShutDown) }
 		d := &database{during: shutDown, commit: context.Canceled, rollback: rollback} // as pgx returns it
+		db := open(t, d)
+		db.SetMaxOpenConns(1)
 		calls := 0
-		err := sqlretry.Do(ctx, open(t, d), sqlretry.Options{
+		err := sqlretry.Do(ctx, db, sqlretry.Options{
 			Policy:    threeRetries,
 			Retryable: func(error) bool { return true },
 		}, func(ctx context.Context, tx *sql.Tx) error {
@@ -448,6 +450,10 @@ func TestCommitContext(t *testing.T) {
 		require.ErrorIs(t, err, errShutDown)
 		require.ErrorIs(t, err, sqlretry.ErrOutcomeUnknown)
 		require.Equal(t, 1, calls)
+
+		conn, err := db.Conn(context.Background()) // when the COMMIT has returned, which Do has not waited for
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
 		require.Equal(t, rollback, len(d.committed()) == 0)
 	}
 }
