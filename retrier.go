@@ -132,7 +132,8 @@ type Retrier struct {
 //
 // A call keeps its slot between its attempts, but not in a wait of two seconds or more, or of AttemptTimeout if that is
 // less. With NewSlots, the time that a server asks for does not count as such a wait. With Slots that size themselves, the
-// call also gives its slot back after an attempt that timed out while other calls wait in line.
+// call also gives its slot back after an attempt that timed out while other calls wait in line, and while more slots are in
+// use than there may be.
 //
 // An attempt counts as timed out if op returns an error and its time is over, or the error says so: by a method Timeout
 // that returns true, or by matching [context.DeadlineExceeded], unless that is an inner call's refusal of a wait. If ctx

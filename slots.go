@@ -174,7 +174,7 @@ func (s *Slots) admit() {
 
 // keep notes how an attempt ended, and reports whether its call keeps its slot in the wait that follows. It does not if
 // the wait is long, or more slots are in use than there may be. Nor does it after a late attempt while calls wait in line,
-// unless there is one slot only: with all its attempts in a row, a call that hangs would take too much from the others.
+// unless there is only one slot: if it made all its attempts in a row, a call that hangs would take too much from the others.
 func (s *Slots) keep(now time.Duration, o outcome, long bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

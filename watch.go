@@ -98,8 +98,8 @@ func isLate(err error, timeIsOver bool) bool {
 	return timeIsOver || netError{err}.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
-// LateAttempt is for a Retrier around the loop. A refusal comes before the deadline, so it is the last attempt that was late or
-// not. If that is not kept, it was the same as the context's error.
+// LateAttempt is for a Retrier around the loop. A refusal comes before the deadline, so it is the last attempt that was
+// late or not. If that is not kept, it was the same as the context's error.
 func (e *endError) LateAttempt() bool {
 	_, refused := e.cause.(refusal)
 	if refused && e.attempts != nil {
