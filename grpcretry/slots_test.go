@@ -171,7 +171,8 @@ func TestQuick(t *testing.T) {
 				least = min(least, o.Slots.Limit())
 			}
 			require.Less(t, least, math.MaxInt)
-			require.Equal(t, test.want, o.Slots.Limit() > least, "%v", test.attempt)
+			more := o.Slots.Limit() > least+2 // than a share of what is usual, which is rounded and varies a little
+			require.Equal(t, test.want, more, "%v", test.attempt)
 		})
 	}
 }
