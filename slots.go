@@ -164,10 +164,10 @@ func (s *Slots) release() {
 // admit gives the free slots to the calls in line. It follows each change of what decides how many slots there are, but
 // for begin: where that forgets the limit, nobody waits. It requires mu.
 func (s *Slots) admit() {
-	for s.queue.length > 0 && s.take() {
+	for s.queue.length() > 0 && s.take() {
 		close(s.queue.next().came)
 	}
-	if s.queue.length == 0 {
+	if s.queue.length() == 0 {
 		s.watch.nobodyWaits()
 	}
 }
@@ -178,9 +178,9 @@ func (s *Slots) admit() {
 func (s *Slots) keep(now time.Duration, o outcome, long bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.attempted(now, o, s.queue.length > 0)
+	s.watch.attempted(now, o, s.queue.length() > 0)
 	s.admit()
-	hangs := o == late && s.queue.length > 0 && s.limit() > 1
+	hangs := o == late && s.queue.length() > 0 && s.limit() > 1
 	if long || hangs || s.inUse > s.limit() {
 		s.release()
 		return false
@@ -192,7 +192,7 @@ func (s *Slots) keep(now time.Duration, o outcome, long bool) bool {
 func (s *Slots) end(now time.Duration, o outcome, hasSlot bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.watch.attempted(now, o, s.queue.length > 0)
+	s.watch.attempted(now, o, s.queue.length() > 0)
 	if hasSlot {
 		s.inUse--
 	}
@@ -244,25 +244,24 @@ func (s *Slots) Waiting() int {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.queue.length
+	return s.queue.length()
 }
 
 // A turn is a call in line.
 type turn struct {
 	came     chan struct{} // closed when the call has a slot
-	number   uint64        // in the order of arrival
 	patience int
-	place    *list.Element // in the list of its patience
+	place    *list.Element // in the line
+	equal    *list.Element // among the calls of its patience
 }
 
-// A queue holds the calls that wait in line. The least patient call is next, and every fourth time the one that came
-// first. In order of arrival alone, calls that can wait for long would hold the front of the line while a part of the
-// service hangs, and the others would leave before their turn. What a method costs does not depend on how many calls wait.
+// A queue is the line. The least patient call is next, and every fourth time the one that came first. In order of arrival
+// alone, calls that can wait for long would hold the front of the line while a part of the service hangs, and the others
+// would leave before their turn. What a method costs does not depend on how many calls wait.
 type queue struct {
-	length  int
-	added   uint64
-	served  uint64
-	waiting [patiences]list.List // of *turn, by patience, each in the order of arrival
+	served     uint64
+	line       list.List            // of *turn, in the order of arrival
+	byPatience [patiences]list.List // the same calls
 }
 
 // Patience is how long a call can wait, as a power of two: calls with equal deadlines keep the order of arrival. Zero means
@@ -275,40 +274,36 @@ func patienceOf(d time.Duration) int {
 	return min(bits.Len64(uint64(max(0, d.Milliseconds()))), patiences-1)
 }
 
+// length returns how many calls wait.
+func (q *queue) length() int { return q.line.Len() }
+
 // add puts a call in line. (A channel that is made outside of a synctest bubble cannot be used inside, so each call makes
 // its own.)
 func (q *queue) add(patience int) *turn {
-	q.length++
-	q.added++
-	t := &turn{came: make(chan struct{}), number: q.added, patience: patience}
-	t.place = q.waiting[patience].PushBack(t)
+	t := &turn{came: make(chan struct{}), patience: patience}
+	t.place = q.line.PushBack(t)
+	t.equal = q.byPatience[patience].PushBack(t)
 	return t
 }
 
 // remove takes a call out of the line.
 func (q *queue) remove(t *turn) {
-	q.length--
-	q.waiting[t.patience].Remove(t.place)
+	q.line.Remove(t.place)
+	q.byPatience[t.patience].Remove(t.equal)
 }
 
 // next takes the next call out of the line, in which there must be one.
 func (q *queue) next() *turn {
 	q.served++
-	var next *turn
-	for patience := range q.waiting {
-		front := q.waiting[patience].Front()
-		if front == nil {
-			continue
-		}
-		t := front.Value.(*turn)
-		if next == nil || t.number < next.number {
-			next = t
-		}
-		if patience > 0 && q.served%4 != 0 {
-			next = t
+	next := q.line.Front()
+	for patience := 1; patience < patiences && q.served%4 != 0; patience++ {
+		least := q.byPatience[patience].Front()
+		if least != nil {
+			next = least
 			break
 		}
 	}
-	q.remove(next)
-	return next
+	t := next.Value.(*turn)
+	q.remove(t)
+	return t
 }
