@@ -212,16 +212,15 @@ func (c *call) run(op func(ctx context.Context) error) error {
 	defer c.end()
 	if c.slots != nil {
 		c.hasSlot = c.slots.begin(c.began.Sub(epoch), c.allowed)
-	}
-	waits := c.slots != nil && !c.hasSlot
-	err = c.acquire()
-	if err != nil {
-		return err
+		if !c.hasSlot {
+			err = c.acquire()
+			if err != nil {
+				return err
+			}
+			c.prepare()
+		}
 	}
 
-	if waits {
-		c.prepare()
-	}
 	if c.retrier.Policy != nil {
 		c.loop.policy = c.retrier.newPolicy(c.loop.ctx, c.allowed)
 		err = c.alreadyEnded() // it may have taken time

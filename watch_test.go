@@ -760,6 +760,7 @@ func TestWatchGrowth(t *testing.T) {
 				synctest.Wait()
 			}
 			limit := r.Slots.Limit()
+			require.LessOrEqual(t, limit, 20)
 			before := int(inTime.Load())
 			for r.Slots.Limit() < 30 {
 				require.Equal(t, limit+int(inTime.Load())-before, r.Slots.Limit(), "one for each")
@@ -768,6 +769,40 @@ func TestWatchGrowth(t *testing.T) {
 			}
 			require.LessOrEqual(t, r.Slots.Limit(), limit+int(inTime.Load())-before)
 			require.Less(t, time.Since(begin), 50*time.Second)
+			calls.Wait()
+		},
+		"no more than is right": func(t *testing.T) {
+			r := sizing()
+			serve(t, r, 2, time.Minute)
+			atOnce(t, r, 4, hang)
+			require.Equal(t, 2, r.Slots.Limit())
+			go hangsAtFirst(t, r, 2, 80*time.Second)
+			time.Sleep(25 * time.Second)
+			for range 50 { // 1.2 are right
+				require.Equal(t, 1, r.Slots.Limit())
+				time.Sleep(time.Second)
+			}
+			time.Sleep(10 * time.Minute)
+		},
+		"a cut does not raise what is right": func(t *testing.T) {
+			r := fallen(t)
+			var phase atomic.Int32
+			phases := []func(context.Context) error{
+				takesThen(10*time.Millisecond, cycle(nil, context.DeadlineExceeded)),
+				takes(400*time.Millisecond, context.DeadlineExceeded),
+				takes(200*time.Millisecond, nil),
+			}
+			calls := launch(t, r, 12000, func(ctx context.Context) error { return phases[phase.Load()](ctx) })
+			for r.Slots.Limit() < 200 {
+				time.Sleep(time.Millisecond)
+			}
+			phase.Store(1)
+			for r.Slots.Limit() > 1 {
+				time.Sleep(time.Second)
+			}
+			phase.Store(2)
+			time.Sleep(5 * time.Second)
+			require.LessOrEqual(t, r.Slots.Limit(), 20)
 			calls.Wait()
 		},
 		"what is right is kept if trouble comes before that": func(t *testing.T) {
