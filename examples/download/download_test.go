@@ -3,10 +3,8 @@
 package download_test
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,21 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff/examples/download"
+	"example.com/backoff/examples/memory"
 )
-
-// memory is a listener of connections in memory. A synctest bubble's time passes while they are silent.
-type memory chan net.Conn
-
-func (m memory) Accept() (net.Conn, error) {
-	conn, open := <-m
-	if !open {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-
-func (m memory) Close() error   { close(m); return nil }
-func (m memory) Addr() net.Addr { return new(net.TCPAddr) }
 
 const (
 	old     = "what was there before"
@@ -46,27 +31,22 @@ var first, second = strings.Repeat("first...", 5*part/8), strings.Repeat("second
 // A mirror is a server in memory whose handler gets the number of the request, from 1 on.
 type mirror struct {
 	handler  func(w http.ResponseWriter, r *http.Request, n int)
+	network  *memory.Listener
 	requests int
-	dials    int
 	start    time.Time
 }
 
 // get returns what is at a path after a download to it, which already has old.
 func (m *mirror) get(t *testing.T) (string, error) {
 	m.start = time.Now()
-	listener := make(memory)
+	m.network = memory.Listen()
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.requests++
 		m.handler(w, r, m.requests)
 	})}
-	go server.Serve(listener)
+	go server.Serve(m.network)
 	defer server.Close()
-	client := download.NewClient(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		m.dials++
-		client, server := net.Pipe()
-		listener <- server
-		return client, nil
-	}})
+	client := download.NewClient(&http.Transport{DialContext: m.network.Dial})
 	defer client.CloseIdleConnections()
 
 	path := filepath.Join(t.TempDir(), "file")
@@ -270,6 +250,6 @@ func TestBusy(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, got == first)
 		require.InDelta(t, 4*time.Minute, time.Since(m.start), minutes/6)
-		require.Equal(t, 1, m.dials)
+		require.Equal(t, 1, m.network.Dials())
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -17,26 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff/examples/events"
+	"example.com/backoff/examples/memory"
 )
-
-// memory is a listener of connections in memory. A synctest bubble's time passes while they are silent.
-type memory chan net.Conn
-
-func (m memory) Accept() (net.Conn, error) {
-	conn, open := <-m
-	if !open {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-
-func (m memory) Close() error   { close(m); return nil }
-func (m memory) Addr() net.Addr { return new(net.TCPAddr) }
 
 // A service is a server in memory, its client, and what it has seen.
 type service struct {
 	*http.Client
-	dials    int
+	network  *memory.Listener
 	requests []time.Duration // when they came
 	last     string          // the newest Last-Event-ID
 }
@@ -44,24 +30,18 @@ type service struct {
 // run calls f in a synctest bubble, with the client of a server that runs handler. The first request is number 1.
 func run(t *testing.T, handler func(w http.ResponseWriter, r *http.Request, n int), f func(t *testing.T, s *service)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := new(service)
+		s := &service{network: memory.Listen()}
 		start := time.Now()
-		listener := make(memory)
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s.requests = append(s.requests, time.Since(start))
 			s.last = r.Header.Get("Last-Event-ID")
 			handler(w, r, len(s.requests))
 		})}
-		go server.Serve(listener)
+		go server.Serve(s.network)
 		defer time.Sleep(time.Minute) // of the bubble's time, in which the handlers end
 		defer server.Close()
 
-		s.Client = events.NewClient(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			s.dials++
-			client, server := net.Pipe()
-			listener <- server
-			return client, nil
-		}})
+		s.Client = events.NewClient(&http.Transport{DialContext: s.network.Dial})
 		defer s.CloseIdleConnections()
 		f(t, s)
 	})
@@ -222,7 +202,7 @@ func TestBusy(t *testing.T) {
 		_, err := s.follow(t.Context())
 		require.NoError(t, err)
 		require.InDelta(t, 4*time.Minute, s.requests[4], float64(10*time.Second))
-		require.Equal(t, 1, s.dials)
+		require.Equal(t, 1, s.network.Dials())
 	})
 }
 

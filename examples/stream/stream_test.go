@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -17,35 +16,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/backoff/examples/memory"
 	"example.com/backoff/examples/stream"
 )
-
-// memory is a listener of connections in memory. A synctest bubble's time passes while they are silent.
-type memory chan net.Conn
-
-func (m memory) Accept() (net.Conn, error) {
-	conn, open := <-m
-	if !open {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-
-func (m memory) Close() error   { close(m); return nil }
-func (m memory) Addr() net.Addr { return new(net.TCPAddr) }
 
 // A model is a server in memory, with what it has seen.
 type model struct {
 	client   *http.Client
+	network  *memory.Listener
 	requests int
-	dials    int
 }
 
 // run calls f in a synctest bubble, with a model that runs handler. The first request is number 1.
 func run(t *testing.T, handler func(w http.ResponseWriter, r *http.Request, n int), f func(t *testing.T, m *model)) {
 	synctest.Test(t, func(t *testing.T) {
-		m := new(model)
-		listener := make(memory)
+		m := &model{network: memory.Listen()}
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			m.requests++
 			question, err := io.ReadAll(r.Body)
@@ -53,14 +38,9 @@ func run(t *testing.T, handler func(w http.ResponseWriter, r *http.Request, n in
 				handler(w, r, m.requests)
 			}
 		})}
-		go server.Serve(listener)
+		go server.Serve(m.network)
 		defer server.Close()
-		m.client = stream.NewClient(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			m.dials++
-			client, server := net.Pipe()
-			listener <- server
-			return client, nil
-		}})
+		m.client = stream.NewClient(&http.Transport{DialContext: m.network.Dial})
 		defer m.client.CloseIdleConnections()
 		f(t, m)
 	})
@@ -140,7 +120,7 @@ func TestConnection(t *testing.T) {
 			require.Equal(t, n%2 == 0, err == nil, "%v", err)
 		}
 		require.Equal(t, 6, m.requests)
-		require.Equal(t, 1, m.dials)
+		require.Equal(t, 1, m.network.Dials())
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,22 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/backoff"
+	"example.com/backoff/examples/memory"
 	"example.com/backoff/examples/token"
 )
-
-// memory is a listener of connections in memory. A synctest bubble's time passes while they are silent.
-type memory chan net.Conn
-
-func (m memory) Accept() (net.Conn, error) {
-	conn, open := <-m
-	if !open {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-
-func (m memory) Close() error   { close(m); return nil }
-func (m memory) Addr() net.Addr { return new(net.TCPAddr) }
 
 // A base sends requests without TLS, whose last words a connection in memory would wait for. The path says what was asked
 // for.
@@ -50,8 +36,8 @@ func (b base) RoundTrip(req *http.Request) (*http.Response, error) {
 // An api accepts one token. It has any host, and notes the requests.
 type api struct {
 	signer   *token.Signer
+	network  *memory.Listener
 	fetched  atomic.Int64 // tokens
-	dials    atomic.Int64
 	mu       sync.Mutex
 	valid    string // the token
 	refuse   func(w http.ResponseWriter, r *http.Request) bool
@@ -82,18 +68,12 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // run calls f in a synctest bubble, with an api whose token server gives token1, token2 and so on.
 func run(t *testing.T, f func(t *testing.T, a *api)) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &api{valid: "token1"}
-		listener := make(memory)
+		a := &api{network: memory.Listen(), valid: "token1"}
 		server := &http.Server{Handler: a}
-		go server.Serve(listener)
+		go server.Serve(a.network)
 		defer server.Close()
 		defer synctest.Wait() // until no connection is being made
-		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			a.dials.Add(1)
-			client, server := net.Pipe()
-			listener <- server
-			return client, nil
-		}}
+		transport := &http.Transport{DialContext: a.network.Dial}
 		defer transport.CloseIdleConnections()
 
 		a.signer = &token.Signer{
@@ -134,7 +114,7 @@ func TestExpired(t *testing.T) {
 			"POST example.com/https/ body token2",
 			"POST example.com/https/ body token2",
 		}, a.requests)
-		require.EqualValues(t, 1, a.dials.Load())
+		require.Equal(t, 1, a.network.Dials())
 	})
 }
 
@@ -170,7 +150,7 @@ func TestPoll(t *testing.T) {
 		}
 		require.Len(t, a.requests, 180+2)
 		require.EqualValues(t, 3, a.fetched.Load())
-		require.EqualValues(t, 1, a.dials.Load())
+		require.Equal(t, 1, a.network.Dials())
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,53 +16,38 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/backoff/examples/memory"
 	"example.com/backoff/examples/uploadform"
 )
-
-// memory is a listener of connections in memory. A synctest bubble's time passes while they are silent.
-type memory chan net.Conn
-
-func (m memory) Accept() (net.Conn, error) {
-	conn, open := <-m
-	if !open {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-
-func (m memory) Close() error   { close(m); return nil }
-func (m memory) Addr() net.Addr { return new(net.TCPAddr) }
 
 var content = strings.Repeat("content.", 10<<10)
 
 // A service is a server in memory, its client with a file, and what it has seen.
 type service struct {
 	client   *http.Client
+	network  *memory.Listener
 	path     string // the file
 	requests int
-	dials    int
 	types    map[string]bool // the Content-Types, with their boundaries
 }
 
 // run calls f in a synctest bubble, with a service that runs handler. The first request is number 1.
 func run(t *testing.T, handler func(w http.ResponseWriter, r *http.Request, n int), f func(t *testing.T, s *service)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &service{path: filepath.Join(t.TempDir(), "file.txt"), types: make(map[string]bool)}
+		s := &service{
+			network: memory.Listen(),
+			path:    filepath.Join(t.TempDir(), "file.txt"),
+			types:   make(map[string]bool),
+		}
 		require.NoError(t, os.WriteFile(s.path, []byte(content), 0o666))
-		listener := make(memory)
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s.requests++
 			s.types[r.Header.Get("Content-Type")] = true
 			handler(w, r, s.requests)
 		})}
-		go server.Serve(listener)
+		go server.Serve(s.network)
 		defer server.Close()
-		s.client = uploadform.NewClient(&http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			s.dials++
-			client, server := net.Pipe()
-			listener <- server
-			return client, nil
-		}})
+		s.client = uploadform.NewClient(&http.Transport{DialContext: s.network.Dial})
 		defer s.client.CloseIdleConnections()
 		f(t, s)
 	})
@@ -130,7 +114,7 @@ func TestConnection(t *testing.T) {
 				require.Equal(t, status < 300, err == nil)
 			}
 			require.Equal(t, 5, s.requests)
-			require.Equal(t, 1, s.dials)
+			require.Equal(t, 1, s.network.Dials())
 		})
 	}
 }

@@ -16,22 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/backoff/examples/memory"
 	"example.com/backoff/examples/webhooks"
 )
-
-// memory is a listener of connections in memory. A synctest bubble's time passes while they are silent.
-type memory chan net.Conn
-
-func (m memory) Accept() (net.Conn, error) {
-	conn, open := <-m
-	if !open {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-
-func (m memory) Close() error   { close(m); return nil }
-func (m memory) Addr() net.Addr { return new(net.TCPAddr) }
 
 // A world is a queue in memory, and the server of all hosts, with what happened.
 type world struct {
@@ -120,12 +107,12 @@ func run(t *testing.T, f func(w *world)) (w *world, err error) {
 			lost:     make(map[string][]time.Duration),
 			kept:     make(map[string][]time.Duration),
 		}
-		listener := make(memory)
+		network := memory.Listen()
 		server := &http.Server{Handler: w}
-		go server.Serve(listener)
+		go server.Serve(network)
 		defer server.Close()
 		defer synctest.Wait() // until no connection is being made
-		w.client = webhooks.NewClient(&http.Transport{DialContext: func(_ context.Context, _, addr string) (net.Conn, error) {
+		w.client = webhooks.NewClient(&http.Transport{DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			host := strings.TrimSuffix(addr, ":80")
 			if host == "down" {
 				return nil, errors.New("down")
@@ -133,9 +120,7 @@ func run(t *testing.T, f func(w *world)) (w *world, err error) {
 			w.mu.Lock()
 			w.dials[host]++
 			w.mu.Unlock()
-			client, server := net.Pipe()
-			listener <- server
-			return client, nil
+			return network.Dial(ctx, "", addr)
 		}})
 		defer w.client.CloseIdleConnections()
 
