@@ -256,7 +256,8 @@ func WithMaxInterval(d time.Duration) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.MaxInterval = d }
 }
 
-// WithMaxElapsedTime sets MaxElapsedTime, the time for all attempts and waits. Zero means no limit.
+// WithMaxElapsedTime sets MaxElapsedTime, the time from the start of the loop to the end of its last wait. Zero means no
+// limit.
 func WithMaxElapsedTime(d time.Duration) ExponentialBackOffOpts {
 	return func(b *ExponentialBackOff) { b.MaxElapsedTime = d }
 }

@@ -96,60 +96,44 @@ type Retrier struct {
 
 // Do calls op until it succeeds or r gives up. What [Retry] promises holds, with these differences:
 //
-//   - If ctx has ended already, or there is no slot in time, op is not called.
-//   - op receives a context that ends with ctx, after AttemptTimeout, and when op returns. With a negative AttemptTimeout,
-//     it receives ctx itself.
-//   - A wait that would outlast ctx's deadline never starts, not even the first.
+//   - If ctx has ended already, or no slot is free in time, op is not called.
+//   - op receives a context that ends with ctx, after AttemptTimeout, and when op returns. So read bodies and rows inside
+//     op, which must end when its context does. With a negative AttemptTimeout, op receives ctx itself.
+//   - A wait that would outlast ctx's deadline never starts, not even the first. So Do may return at once: if you call it
+//     in a loop of your own, wait between the calls.
 //
-// So Do may return at once. If you call it again and again in a loop of your own, wait between the calls.
+// By [errors.Is], the error matches what stands beside the first reason that is true:
 //
-// Read bodies and rows inside op: after it they end with "context canceled". And op must end when its context does.
+//   - no slot for the first attempt, so nothing was sent: [ErrNoSlot], and ctx.Err() if ctx has ended;
+//   - a permanent error (see [Permanent]): that error alone;
+//   - the end of ctx: ctx.Err(), context.Cause(ctx) and the last error; if ctx ended in an attempt, the one before as well;
+//   - an error that Retryable refused, or MaxAttempts is 1: that error alone;
+//   - no attempts left, a policy that stopped, or a server that asked for more than MaxRetryAfter: [ErrRetriesExhausted] and
+//     the last error, in which that wait is found as a [RetryAfterError];
+//   - no time for the wait, or for a slot after it: [context.DeadlineExceeded] and the last error, while ctx.Err() is nil;
+//   - an empty Budget: [ErrBudgetExhausted] and the last error.
 //
-// The error matches, by [errors.Is]:
-//
-//   - [ErrNoSlot] if there was no slot in time. Nothing was sent by this call.
-//   - [ErrRetriesExhausted] and the last error if no attempts were left, the policy allowed no more time, or a server
-//     asked for more than MaxRetryAfter. That wait is found in the last error, as a [RetryAfterError].
-//   - [ErrBudgetExhausted] and the last error if Budget could not pay for the next retry.
-//   - ctx.Err(), context.Cause(ctx) and the last error if ctx ended. If it ended in an attempt, the error matches
-//     that of the attempt before as well.
-//   - [context.DeadlineExceeded] and the last error if there was no time for another attempt. ctx.Err() is still nil.
-//
-// Otherwise it is the last attempt's error, unchanged but for marks:
-//
-//   - a permanent one (see [Permanent]), also if ctx has ended meanwhile;
-//   - one that Retryable refused;
-//   - that of a call whose MaxAttempts is 1.
-//
-// An error that matches [context.DeadlineExceeded] may also come from the timeout of the last attempt. To learn whether
-// ctx has ended, ask ctx.Err().
+// The timeout of an attempt matches [context.DeadlineExceeded], too. To learn whether ctx has ended, ask ctx.Err().
 //
 // # Slots
 //
 // A call takes a slot before its first attempt. If none is free, it waits in line until ctx ends. If ctx has a deadline, it
 // waits as long as that leaves an attempt its whole AttemptTimeout, or for a quarter of the time that is left, whichever is
-// longer. With a negative AttemptTimeout, that is a quarter of the time; with [NewSlots], it is all of it.
+// longer. It gives the slot back before a wait of two seconds or more, or of AttemptTimeout if that is less.
 //
-// A call keeps its slot between its attempts, but not in a wait of two seconds or more, or of AttemptTimeout if that is
-// less. With NewSlots, the time that a server asks for does not count as such a wait. With Slots that size themselves, the
-// call also gives its slot back after an attempt that timed out while other calls wait in line, and while more slots are in
-// use than there may be.
+// An attempt has timed out if op returns an error and its time is over, or if the error has a method Timeout that returns
+// true, or matches [context.DeadlineExceeded]. If ctx was cancelled, the attempt does not count.
 //
-// An attempt counts as timed out if op returns an error and its time is over, or the error says so: by a method Timeout
-// that returns true, or by matching [context.DeadlineExceeded], unless that is an inner call's refusal of a wait. If ctx
-// was cancelled, the attempt does not count at all. A call with a negative AttemptTimeout and no deadline holds no slot of
-// Slots that size themselves.
-//
-// Do not call Do with the same Retrier, or the same Slots, inside op or a function of the Retrier: one call would hold
-// two slots, and the attempts would multiply.
+// Do not call Do with the same Retrier, or the same Slots, inside op or a function of the Retrier: one call would hold two
+// slots, and the attempts would multiply.
 //
 // # Policy
 //
-// Policy is called once for each call, when it has its slot. A context that it puts into the policy by [WithContext] gives
-// way to ctx. For a connection that is kept, use [Retry] instead, whose operation can call Reset.
+// Policy is called once for each call, when that has its slot. In the policy, ctx replaces any context. For a connection
+// that is kept, use [Retry]: its operation can call Reset.
 //
-// A nil r, ctx or op panics. If op or a function of the Retrier panics or calls runtime.Goexit, the slot is released.
-// Do is safe for concurrent use, and calls all functions in the caller's goroutine.
+// A nil r, ctx or op panics. If op or a function of the Retrier panics or calls runtime.Goexit, the slot is released. Do is
+// safe for concurrent use, and calls all functions in the caller's goroutine.
 func (r *Retrier) Do(ctx context.Context, op func(ctx context.Context) error) error {
 	switch {
 	case r == nil:

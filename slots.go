@@ -18,25 +18,22 @@ var ErrNoSlot = errors.New("no slot for the call")
 // errNoTimeToWait is the error of a call whose context has not ended, but whose deadline is too near.
 var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time that the deadline leaves")}
 
-// Slots limits how many calls to a service are in progress at once in this process, while many of them time out. The
-// others wait in line. So calls and their retries do not keep an overloaded service down. Set one in the [Retrier] of the
-// service:
+// Slots limits how many calls of this process to a service are in progress at once, while many of them time out. The others
+// wait in line, so that an overloaded service can recover. Set one in the [Retrier] of the service:
 //
 //	var users = backoff.Retrier{
 //		AttemptTimeout: time.Second,
 //		Slots:          new(backoff.Slots),
 //	}
 //
-// The zero value sizes itself. While at most a quarter of the last attempts time out, there is a slot for every call. When
-// more do, there are slots for three quarters of the usual calls, and fewer while nearly all time out. While only a part of
-// the service hangs, and other answers come quickly, there are more slots again. When no call waits any more, and the
-// timeouts have ended, the limit ends. Refusals, and failures in time, begin no limit.
-//
-// Of the calls in line, the one that can wait for the shortest time is next, and every fourth time the one that came first.
+// The zero value sizes itself. While at most a quarter of the last attempts time out, there is no limit. When more do, there
+// are slots for three quarters of the calls that usually begin in the time of an attempt, and fewer while nearly all time
+// out. The limit ends when the timeouts have ended and no call waits. Refusals, and failures in time, begin no limit. Of the
+// calls in line, the one that can wait for the shortest time is next, and every fourth time the one that came first.
 //
 // Three things Slots cannot do. They cost healthy calls where a part of the service hangs for more than half of the
-// attempts. They do not help where more than a fifth of the calls are answered quickly, from a cache for example, while the
-// rest is overloaded. And they do not hold for attempts with very different timeouts together.
+// attempts. They do not help where more than a fifth of the calls are answered quickly while the rest is overloaded. And
+// they do not hold for attempts with very different timeouts together.
 //
 // So take Slots for each part of a service that can fail by itself, and for each timeout. Make AttemptTimeout at least four
 // times what a call usually takes. Give calls a deadline: from a caller that cancels them, Slots learn nothing.
