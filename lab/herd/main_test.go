@@ -103,7 +103,7 @@ func TestTables(t *testing.T) {
 	}
 	require.Regexp(t, `^Lost, s \| no retries \| 3 retries \| slots\n---\|---:\|---:\|---:\n`+
 		`a part hangs for 60 s, 60 % of the calls: the others \| 0 \| 0 \| .*\n$`, tables["limits"])
-	require.Regexp(t, `\ndown for 10 s, queue lost \| (.*)\nmean of these and a healthy day \| `, tables["peers"])
+	require.Regexp(t, `\ndown for 10 s, queue lost \| (.*)\nmean \| `, tables["peers"])
 	require.Regexp(t, `\nhealthy \| 97–98 %, half after [0-9.–]+ s \| `, tables["batch"])
 	require.Regexp(t, `\nrows above 50 s more \| 0 \| 0 \| 0\n$`, tables["attack"])
 }

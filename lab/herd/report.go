@@ -122,8 +122,8 @@ func (c config) write(w io.Writer, rows [][]cell) {
 		}
 		fmt.Fprintln(w)
 	}
-	if c.mean != "" {
-		c.writeSums(w, lines, c.mean, decimal, func(lost []float64, _ float64) float64 { return mean(lost) / float64(len(lines)) })
+	if c.mean {
+		c.writeSums(w, lines, "mean", decimal, func(lost []float64, _ float64) float64 { return mean(lost) / float64(len(lines)) })
 	}
 	if c.summary {
 		c.summarize(w, lines)

@@ -15,10 +15,10 @@ type scenario struct {
 	ways  string
 	rows  func(base plan) []plan
 
-	mean    string // the name of a last row with the mean of all
-	summary bool   // last rows sum up what is lost more than by the better of no retries and three
-	real    bool   // with real servers
-	means   bool   // figures are means, not ranges
+	mean    bool // a last row has the mean of all
+	summary bool // last rows sum up what is lost more than by the better of no retries and three
+	real    bool // with real servers
+	means   bool // figures are means, not ranges
 }
 
 const (
@@ -32,8 +32,8 @@ var scenarios = map[string]scenario{
 	"outages":   {about: "healthy days, blips, outages, overload, failures", ways: usualWays, rows: outageRows},
 	"limits":    {about: "where slots or a budget do not help", ways: usualWays, rows: limitRows},
 	"servers":   {about: "real servers, in real time", ways: "none,retries,budget,slots,slots-budget", rows: serverRows, real: true},
-	"peers":     {about: "other libraries, in the scenes that matter most", ways: shortWays, rows: shortScenes, mean: "mean of these and a healthy day", means: true},
-	"scenes":    {about: "other libraries, in all scenes", ways: shortWays + ",slots-budget,gradient2-default,failsafe-example", rows: sceneRows, mean: "mean", means: true},
+	"peers":     {about: "other libraries, in the scenes that matter most", ways: shortWays, rows: shortScenes, mean: true, means: true},
+	"scenes":    {about: "other libraries, in all scenes", ways: shortWays + ",slots-budget,gradient2-default,failsafe-example", rows: sceneRows, mean: true, means: true},
 	"consumers": {about: "calls without a deadline", ways: "none,retries,slots,slots-budget,slots-10", rows: consumerRows},
 	"batch":     {about: "2,000 calls at once", ways: "none,slots,half,half-20", rows: batchRows},
 	"tools":     {about: "programs of one call", ways: "none,two-late", rows: toolRows},

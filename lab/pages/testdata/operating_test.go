@@ -210,7 +210,12 @@ func TestClients(t *testing.T) {
 // The switch ends calls that are running already, each client heeds it, and a failure stays one.
 func TestSwitch(t *testing.T) {
 	defer retriesOff.Store(false)
-	turn := func(off bool) { setRetries(nil, httptest.NewRequest("POST", fmt.Sprint("/retries?off=", off), nil)) }
+	request := func(method, query string) int {
+		answer := httptest.NewRecorder()
+		setRetries(answer, httptest.NewRequest(method, "/retries"+query, nil))
+		return answer.Code
+	}
+	turn := func(off bool) { require.Equal(t, 200, request("POST", fmt.Sprint("?off=", off))) }
 	attempts := 0
 	fail := func(context.Context) error {
 		attempts++
@@ -230,6 +235,14 @@ func TestSwitch(t *testing.T) {
 	}
 	db := sql.OpenDB(new(memory))
 	defer db.Close()
+
+	turn(true)
+	for _, query := range []string{"", "?off=", "?off=maybe"} {
+		require.Equal(t, 400, request("POST", query))
+	}
+	require.Equal(t, 400, request("GET", "?off=false"))
+	require.True(t, retriesOff.Load())
+	turn(false)
 
 	ways := map[string]func(ctx context.Context) error{
 		"Retrier": func(ctx context.Context) error { return reports.Do(ctx, fail) },

@@ -21,6 +21,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,7 +46,7 @@ import (
 var _ = []any{
 	bytes.NewReader, cmp.Or[int], context.Background, sql.Open, json.Marshal, errors.New, expvar.NewInt,
 	fmt.Errorf, io.ReadAll, slog.Warn, math.MaxInt8, rand.Int, net.Dial, http.Get, httptest.NewServer, url.PathEscape, os.Exit,
-	strings.HasPrefix, new(sync.Mutex), new(atomic.Int64), testing.Short, synctest.Test, time.Now,
+	strconv.Itoa, strings.HasPrefix, new(sync.Mutex), new(atomic.Int64), testing.Short, synctest.Test, time.Now,
 	require.NoError, new(errgroup.Group), rate.NewLimiter, grpc.NewClient, grpcbackoff.DefaultConfig, credentials.NewTLS,
 	backoff.Retry, grpcretry.Retryable, httpretry.Retryable, sqlretry.Do,
 }
