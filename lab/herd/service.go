@@ -33,8 +33,12 @@ func (failure) RetryableError() bool { return true }
 // isAnswer reports whether a service has answered with this error, or none.
 func isAnswer(err error) bool { return err == nil || errors.Is(err, errFinal) }
 
-// pause returns err after so many seconds, or that the attempt is late. If its process has ended, it returns that.
+// pause returns err after so many seconds, or that the attempt is late. If its process has ended, it returns that. (With Go
+// 1.26, the race detector may crash where goroutines of a bubble receive from timers of zero seconds.)
 func pause(ctx context.Context, s float64, err error) error {
+	if s <= 0 {
+		return err
+	}
 	timer := time.NewTimer(seconds(s))
 	defer timer.Stop()
 	select {
