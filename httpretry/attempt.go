@@ -86,9 +86,11 @@ func (a *attempt) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) { a.asked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) {
-			if !a.connected.Swap(true) {
-				a.silence.restart()
+			if a.connected.Swap(true) {
+				a.call.resent.Add(1)
+				return
 			}
+			a.silence.restart()
 		},
 		WroteRequest: func(info httptrace.WroteRequestInfo) {
 			if info.Err == nil && !a.wrote.Swap(true) {

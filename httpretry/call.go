@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"example.com/backoff"
@@ -20,6 +21,7 @@ type call struct {
 	idempotent bool          // and that does no harm, whatever the server has done with it
 	timeout    time.Duration // of an attempt; zero is none
 	attempts   int
+	resent     atomic.Int32  // how often net/http has sent the request again by itself
 	last       *attempt      // nil before the first attempt
 	length     length        // of the request's body
 	trailer    http.Header   // the request's, before a body was read, which may set its values
@@ -154,7 +156,10 @@ func (c *call) result(err error) (*http.Response, error) {
 
 // answered returns the request of the last attempt's response: the caller's, with a context that tells of the attempts.
 func (c *call) answered() *http.Request {
-	h := &history{attempts: c.attempts, keyed: c.idempotent && (hasKey(c.request) || !idempotent(c.request))}
+	h := &history{
+		attempts: c.attempts + int(c.resent.Load()),
+		keyed:    c.idempotent && (hasKey(c.request) || !idempotent(c.request)),
+	}
 	h.request = c.request.WithContext(context.WithValue(c.request.Context(), historyKey{}, h))
 	return h.request
 }

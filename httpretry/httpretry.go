@@ -157,7 +157,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.result(err)
 }
 
-// Attempts returns how many attempts it took to get resp, or 0 if it does not come from a Transport of this package.
+// Attempts returns how many attempts it took to get resp, or 0 if it does not come from a Transport of this package. It
+// counts it as another attempt if net/http has sent the request again by itself, which Done and Notify do not.
 func Attempts(resp *http.Response) int { return historyOf(resp).attempts }
 
 // CloseIdleConnections closes the idle connections of Base.

@@ -13,7 +13,7 @@ import (
 )
 
 // net/http takes an empty key for a key, and sends a POST again by itself if a connection that it has kept ends without
-// an answer. So it does not get such a key.
+// an answer. So it does not get such a key. With another, Attempts counts the second time: the first may have taken effect.
 func TestEmptyKey(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -33,6 +33,7 @@ func TestEmptyKey(t *testing.T) {
 					io.Copy(io.Discard, r.Body)
 					panic(http.ErrAbortHandler)
 				}
+				w.WriteHeader(http.StatusPaymentRequired)
 			}))
 			defer server.Close()
 			transport := &httpretry.Transport{Base: new(http.Transport), MaxAttempts: 1}
@@ -49,6 +50,7 @@ func TestEmptyKey(t *testing.T) {
 			resp, err = client.Do(req)
 			if err == nil {
 				require.NoError(t, resp.Body.Close())
+				require.EqualValues(t, test.want, httpretry.Attempts(resp))
 			}
 			require.Equal(t, test.want, posts.Load(), "%v", err)
 			require.Equal(t, test.key, req.Header["Idempotency-Key"])
