@@ -1,6 +1,7 @@
 package httpretry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func newAttempt(c *call, body io.ReadCloser) *attempt {
 	a.silence.start(c.timeout, cancel)
 
 	a.request = c.request.WithContext(httptrace.WithClientTrace(ctx, a.trace()))
-	a.request.Cancel = nil //lint:ignore SA1019 when an http.Client closes it, the context ends, too
+	a.request.Cancel = nil //lint:ignore SA1019 when an http.Client closes it, the context ends, too; a caller's has no effect
 	a.request.Header = c.request.Header.Clone()
 	if !c.idempotent {
 		deleteEmptyKeys(a.request.Header)
@@ -92,6 +93,7 @@ func (a *attempt) trace() *httptrace.ClientTrace {
 			}
 			a.silence.restart()
 		},
+		WroteHeaders: func() { a.connected.Store(true) }, // a RoundTripper of TLSNextProto may not call GotConn
 		WroteRequest: func(info httptrace.WroteRequestInfo) {
 			if info.Err == nil && !a.wrote.Swap(true) {
 				a.silence.restart()
@@ -161,12 +163,13 @@ func (a *attempt) accept(resp *http.Response) {
 }
 
 // notSent reports whether an attempt that ended with err has sent no byte of the request. net/http tells that it looks
-// for a connection, and then that it has one. Of another Base nothing is known but err.
+// for a connection, and then that it has one; it reads no body before that. Of another Base nothing is known but err.
 func (a *attempt) notSent(err error) bool {
-	if a.asked.Load() {
-		return !a.connected.Load()
+	if !a.asked.Load() {
+		return dialFailed(err)
 	}
-	return dialFailed(err)
+	_, standard := cmp.Or(a.call.transport.Base, http.DefaultTransport).(*http.Transport)
+	return !a.connected.Load() && !(standard && a.uploads.wasRead())
 }
 
 // finish ends a before the next attempt begins: it discards the response, and waits until nothing uses the request's body

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -265,5 +266,35 @@ func TestBases(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A POST that a RoundTripper of TLSNextProto may have sent is not sent again. It need not tell of its connection.
+func TestAlternative(t *testing.T) {
+	site := httptest.NewTLSServer(http.NotFoundHandler())
+	defer site.Close()
+	for name, send := range map[string]func(req *http.Request){
+		"traces": func(req *http.Request) { httptrace.ContextClientTrace(req.Context()).WroteHeaders() },
+		"reads":  func(req *http.Request) { io.Copy(io.Discard, req.Body) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent := 0
+			base := site.Client().Transport.(*http.Transport).Clone()
+			base.TLSClientConfig.NextProtos = []string{"http/1.1"}
+			base.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{
+				"http/1.1": func(_ string, conn *tls.Conn) http.RoundTripper {
+					return baseFunc(func(req *http.Request) (*http.Response, error) {
+						sent++
+						send(req)
+						req.Body.Close()
+						conn.Close()
+						return nil, io.ErrUnexpectedEOF
+					})
+				},
+			}
+			_, err := (&httpretry.Transport{Base: base, Policy: noWaits}).RoundTrip(newRequest(t, "POST", site.URL, "body"))
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			require.Equal(t, 1, sent)
+		})
 	}
 }

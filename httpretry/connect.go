@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+
+	"example.com/backoff"
 )
 
 // tunnels sends https requests through a proxy. net/http tells the status of a proxy's refusal to OnProxyConnectResponse
@@ -90,14 +92,16 @@ func connectStatus(base *http.Transport) func(context.Context, *url.URL, *http.R
 			}
 		}
 		if resp.StatusCode != http.StatusOK {
-			return &connectError{resp.StatusCode, statusError(resp)}
+			return &connectError{resp.StatusCode, backoff.RetryAfter(statusError(resp), retryAfter(resp.Header))}
 		}
 		return nil
 	}
 }
 
-// A connectError tells of a proxy that has refused to CONNECT.
+// A connectError tells of a proxy that has refused to CONNECT, with the wait that it asks for.
 type connectError struct {
 	status int
 	error
 }
+
+func (e *connectError) Unwrap() error { return e.error }

@@ -124,7 +124,8 @@ type Transport struct {
 	// Base sends each attempt. Nil means [http.DefaultTransport]; a Transport that takes that place needs the old value.
 	//
 	// A copy of an [http.Transport] sends the https requests that go through a proxy, without what RegisterProtocol has
-	// added for https. With another Base, a proxy's 403 or 407 is known by its usual text alone.
+	// added for https. With another Base, a proxy's 403 or 407 is known by its usual text alone. If OnProxyConnectResponse
+	// returns an error for such a status, mark it with [backoff.Permanent].
 	//
 	// If the network swallows connections that Base has kept, attempts run out of time one after the other. Over HTTP/1, let
 	// Notify close the idle ones, as in the example of dead connections. Over HTTP/2, from Go 1.24 on, set the
@@ -147,6 +148,7 @@ type Transport struct {
 
 // RoundTrip sends req, and repeats it as the package comment says. Close the response's body, even an empty one: when it
 // has ended, the rest of the request's is not sent. The response's Request is a copy of req, whose context is for [Attempts].
+// Its field Cancel, which is deprecated, has no effect: end its context.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := call{transport: t, request: req}
 	defer c.end()

@@ -93,6 +93,19 @@ var refusals = []refusal{
 		c.Proxy = through("http://" + at)
 	}, url: site, want: "Forbidden"},
 
+	{name: "password of a SOCKS proxy", client: func(t *testing.T, c *http.Transport, _ string) {
+		c.Proxy = through("socks5://user:wrong@" + socks(t, "\x05\x02", "\x01\x01"))
+	}, url: site, want: "username/password authentication failed"},
+	{name: "methods of a SOCKS proxy", client: func(t *testing.T, c *http.Transport, _ string) {
+		c.Proxy = through("socks5://" + socks(t, "\x05\xff"))
+	}, url: site, want: "no acceptable authentication methods"},
+	{name: "rules of a SOCKS proxy", client: func(t *testing.T, c *http.Transport, _ string) {
+		c.Proxy = through("socks5://" + socks(t, "\x05\x00", "\x05\x02\x00\x01\x00\x00\x00\x00\x00\x00"))
+	}, url: site, want: "connection not allowed by ruleset"},
+	{name: "SOCKS proxy in trouble", client: func(t *testing.T, c *http.Transport, _ string) {
+		c.Proxy = through("socks5://" + socks(t, "\x05\x00", "\x05\x01\x00\x01\x00\x00\x00\x00\x00\x00"))
+	}, url: site, want: "general SOCKS server failure", again: true},
+
 	{name: "invalid port", url: &url.URL{Scheme: "http", Host: "localhost:99999"}, want: "invalid port"},
 	{name: "unknown port", url: &url.URL{Scheme: "http", Host: "localhost:unknown"}, want: "lookup"},
 	{name: "unknown host", client: func(t *testing.T, c *http.Transport, _ string) {
@@ -115,6 +128,19 @@ func startTLS(s *httptest.Server) { s.StartTLS() }
 func answering403(s *httptest.Server) {
 	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
 	s.Start()
+}
+
+// socks returns the address of a SOCKS proxy that gives these answers.
+func socks(t *testing.T, answers ...string) string {
+	return listen(t, func(conn net.Conn) {
+		for _, answer := range answers {
+			_, err := conn.Read(make([]byte, 1<<10))
+			if err != nil {
+				return
+			}
+			io.WriteString(conn, answer)
+		}
+	})
 }
 
 // through returns a Proxy of an http.Transport.

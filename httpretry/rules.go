@@ -132,13 +132,16 @@ func plainHTTP(err error) bool {
 }
 
 // refused reports whether err says that a proxy or an OAuth server refuses to serve the client. These errors have
-// no type, or none of the standard library's. That of a proxy is the text of its status: if Base is not net/http's own, a
-// 403 or 407 is known by its usual text alone.
+// no type, or none of the standard library's. That of an HTTP proxy is the text of its status: if Base is not net/http's
+// own, a 403 or 407 is known by its usual text alone.
 func refused(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		text := err.Error()
 		switch text {
-		case http.StatusText(http.StatusForbidden), http.StatusText(http.StatusProxyAuthRequired):
+		case http.StatusText(http.StatusForbidden), http.StatusText(http.StatusProxyAuthRequired),
+			"username/password authentication failed", // a SOCKS proxy's, as the next two
+			"no acceptable authentication methods",
+			"unknown error connection not allowed by ruleset":
 			return true
 		}
 		if noToken.MatchString(text) {

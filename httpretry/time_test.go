@@ -393,6 +393,24 @@ func TestInformational(t *testing.T) {
 	}
 }
 
+// The wait that a proxy asks for when it refuses to CONNECT is kept.
+func TestProxyRetryAfter(t *testing.T) {
+	connects := 0
+	transport := &httpretry.Transport{Policy: noWaits}
+	bubble(t, 1, transport, func(w http.ResponseWriter, r *http.Request) {
+		connects++
+		w.Header().Set("Retry-After", "3")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}, func(t *testing.T, client *http.Client) {
+		transport.Base.(*http.Transport).Proxy = through("http://proxy.test")
+		start := time.Now()
+		_, err := client.Post("https://site.test", "text/plain", strings.NewReader("body"))
+		require.Contains(t, fmt.Sprint(err), "429 Too Many Requests (retry after 3s)")
+		require.Equal(t, 4, connects)
+		require.Equal(t, 9*time.Second, time.Since(start))
+	})
+}
+
 // When net/http sends a request again by itself, its timeout does not begin again. What had not been sent before is
 // progress.
 func TestResend(t *testing.T) {
