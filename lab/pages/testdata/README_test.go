@@ -69,7 +69,7 @@ func TestPingAgain(t *testing.T) {
 }
 
 // The loop with a ticker pings until it has an answer, and ends with its context. If no answer comes in a quarter of an
-// hour, it says so.
+// hour, it says so. Meanwhile it does other work.
 func TestConnect(t *testing.T) {
 	for _, test := range []struct {
 		pings int // until an answer
@@ -91,8 +91,12 @@ func TestConnect(t *testing.T) {
 				}
 				return nil
 			}
-			require.Equal(t, test.want, connect(ctx, ping))
+			jobs := make(chan func(), 1)
+			worked := false
+			jobs <- func() { worked = true }
+			require.Equal(t, test.want, connect(ctx, ping, jobs))
 			require.LessOrEqual(t, pings, test.pings)
+			require.True(t, worked)
 		})
 	}
 }
