@@ -52,8 +52,8 @@ var ErrBudgetExhausted = errors.New("retry budget exhausted")
 //
 // Do not share a budget between services: the successes of a healthy service would pay for retries at one that
 // is down. Do not use one budget in a call and again in a call inside its operation: each success of the inner
-// call would count twice. If thousands of processes each send less than one request per second, set Capacity to 5, which
-// pays for one retry in each process.
+// call would count twice. If each of thousands of processes makes less than one call in AttemptTimeout, set Capacity to 5,
+// which pays for one retry in each process.
 //
 // A loop of your own, or one that a [Ticker] drives, calls Withdraw before each retry and Deposit after each success.
 //

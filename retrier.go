@@ -52,7 +52,7 @@ func (askedTooLong) Unwrap() error { return ErrRetriesExhausted }
 //	once.Slots = nil         // those of the others are for their timeout
 type Retrier struct {
 	// AttemptTimeout limits each attempt. Zero means 30 s. A negative value means no limit: op receives ctx itself. Make
-	// it at least four times what a call usually takes.
+	// it at least four times what an attempt usually takes and, where somebody waits, at most a third of the deadline.
 	AttemptTimeout time.Duration
 
 	// Slots limits how many calls are in progress at once. new(Slots) does so only while many attempts time out, and
@@ -69,7 +69,7 @@ type Retrier struct {
 	MaxRetryAfter time.Duration
 
 	// Policy returns a new policy for each call. Nil, or a Policy that returns nil, means waits of about 0.5 s, or of half
-	// the time that the first attempt may take if that is less, and half as long again each time. To retry for two minutes
+	// the time that the first attempt may take if that is less, × 1.5 each time. To retry for two minutes
 	// while a database starts, set MaxAttempts to -1 and return
 	// backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute)).
 	Policy func() BackOff

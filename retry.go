@@ -25,13 +25,10 @@ type Notify func(err error, wait time.Duration)
 //     matches ctx.Err(), context.Cause(ctx) and o's last error. If the context ended while o was running, it also
 //     matches the error of the attempt before.
 //   - The next wait would outlast the context's deadline. Retry does not sleep until the deadline, but returns
-//     immediately. The error matches [context.DeadlineExceeded] and o's last error; ctx.Err() is still nil.
+//     immediately. The error matches [context.DeadlineExceeded] and o's last error; ctx.Err() is still nil. The first wait
+//     of a loop above zero begins all the same, unless a server has asked for one that long, with [RetryAfter].
 //
 // To match means by [errors.Is]; do not compare these errors with ==.
-//
-// The deadline does not prevent the first wait of a loop above zero. Otherwise a program that calls Retry again and
-// again, for as long as its context lives, would do so without a pause until the deadline. But if the time that a
-// server asks for with [RetryAfter] does not fit, even the first wait is refused.
 //
 // If o succeeds, Retry returns nil even if the context has ended meanwhile. o may call b.Reset, for example
 // after a connection that lasted a while: the waits, the count of retries and the elapsed time then start over.

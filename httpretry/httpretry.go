@@ -4,12 +4,13 @@
 //		Timeout: 15 * time.Second, // for all attempts, the waits and the body together
 //		Transport: &httpretry.Transport{
 //			AttemptTimeout: 3 * time.Second,    // the longest silence of an attempt
+//			BodyTimeout:    2 * time.Second,    // and of a body
 //			Slots:          new(backoff.Slots), // fewer requests at once while many time out
 //		},
 //	}
 //
-// The fields have the zero values of a [backoff.Retrier]'s, but for one: a zero AttemptTimeout does not limit what is sent
-// once.
+// The fields have the zero values of a [backoff.Retrier]'s, but for one: a zero AttemptTimeout does not limit what is not
+// idempotent or cannot be sent again.
 //
 // # What is sent again
 //

@@ -15,8 +15,10 @@
 // It also knows what they say of lost connections, and of servers that start, shut down, are full or move. Of every driver
 // it knows [driver.ErrBadConn] and errors of the network. [Options.Retryable] changes what is repeated.
 //
-// [Options] have the fields of a [backoff.Retrier], with the same meaning and the same zero values, but for two:
-// MaxAttempts and Policy, since conflicts want many short waits.
+// [Options] have the fields of a [backoff.Retrier]. MaxAttempts and Policy have other zero values, since conflicts want many
+// short waits. AttemptTimeout does not limit the COMMIT, and a nil Retryable means the rules below.
+//
+// For a single statement, outside of a transaction, use a Retrier.
 //
 // # MySQL
 //

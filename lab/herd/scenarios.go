@@ -176,6 +176,7 @@ func outageRows(p plan) (rows []plan) {
 		p.row("half capacity for 60 s, load 0.8", load(0.8), left(0.5, 60)),
 		p.row("half capacity for 10 min, load 0.6", load(0.6), left(0.5, 600)),
 		p.row("30 % of the attempts fail for 3 min, load 0.6", load(0.6), happens(failing, 0.3, 0)),
+		p.row("half of the attempts fail for 3 min, load 0.6", load(0.6), happens(failing, 0.5, 0)),
 		p.row("one of three servers hangs for 60 s, load 0.05", quiet, backends(1, 3, 60)),
 		p.row("half of the attempts hang for 60 s, load 0.05", quiet, happens(hanging, 0.5, 60)),
 	)
@@ -184,7 +185,6 @@ func outageRows(p plan) (rows []plan) {
 func limitRows(p plan) []plan {
 	rows := []plan{
 		p.row("refuses for 30 s, load 0.8", load(0.8), happens(refusing, 1, 30)),
-		p.row("half of the attempts fail for 3 min, load 0.6", load(0.6), happens(failing, 0.5, 0)),
 		p.row("no queue, ignores cancellation, healthy, load 0.9", load(0.9), inOrder(shared)),
 		p.row("no queue, heeds cancellation, healthy, load 0.9", load(0.9), inOrder(shared), heeds),
 		p.row("20 processes, down for 10 s, load 0.6", load(0.6), processes(20), down(10)),
