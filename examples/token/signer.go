@@ -3,6 +3,7 @@ package token
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -13,7 +14,8 @@ import (
 
 const (
 	fetchTimeout = 4 * time.Second  // less than an attempt may take
-	freshFor     = 10 * time.Second // no other token is fetched before
+	freshFor     = 10 * time.Second // no other token is fetched before, nor after a refusal for good
+	failedFor    = time.Second      // nor after a failure
 )
 
 // A Signer sends a token to one host, and to no other. Its first use fetches the token. It must not be changed after that.
@@ -22,7 +24,10 @@ type Signer struct {
 	// Host is the host and port, as in the URLs.
 	Host string
 
-	// Fetch gets a token from the token server. It may retry, with a client of its own. All requests share a call.
+	// Fetch gets a token from the token server. All requests share a call. Its context ends after four seconds, and Fetch
+	// must return then. It need not retry: after an error, the requests ask for a token again in a second, or when a
+	// [backoff.RetryAfterError] says. An error after which no token will come, such as a wrong password, is marked with
+	// [backoff.Permanent].
 	Fetch func(ctx context.Context) (string, error)
 
 	// Base sends the requests. Nil means http.DefaultTransport.
@@ -32,7 +37,7 @@ type Signer struct {
 	token *token // nil if there is none yet, or none any more
 }
 
-// A token is what the token server has answered: a text, or a refusal if err is not nil.
+// A token is what the token server has answered: a text, or a failure if err is not nil.
 type token struct {
 	fetched chan struct{} // closed when the fields below are set
 	text    string
@@ -79,7 +84,7 @@ func (s *Signer) current(ctx context.Context) (*token, error) {
 
 	select {
 	case <-t.fetched:
-		return t, backoff.Permanent(t.err) // Fetch has retried
+		return t, t.failure()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -94,6 +99,9 @@ func (s *Signer) fetch(t *token) {
 	t.text, t.err = s.Fetch(ctx)
 
 	holds := freshFor
+	if t.err != nil && !errors.Is(t.err, &backoff.PermanentError{}) {
+		holds = failedFor
+	}
 	var asked *backoff.RetryAfterError
 	if errors.As(t.err, &asked) {
 		holds = max(holds, asked.Duration)
@@ -101,7 +109,30 @@ func (s *Signer) fetch(t *token) {
 	t.fresh = time.Now().Add(holds)
 }
 
-// expired reports whether t is a refusal that holds no longer.
+// failure returns the error of a request for which t is no token, or nil.
+func (t *token) failure() error {
+	switch {
+	case t.err == nil:
+		return nil
+	case errors.Is(t.err, &backoff.PermanentError{}):
+		return backoff.Permanent(tokenError{t.err})
+	}
+	// Nothing was sent, so a POST may be repeated.
+	err := &net.OpError{Op: "dial", Err: tokenError{t.err}}
+	return backoff.RetryAfter(err, time.Until(t.fresh))
+}
+
+// A tokenError has an error of Fetch, and matches what that matches. But it is no timeout: Slots would take it for one of the
+// API's.
+type tokenError struct{ err error }
+
+func (e tokenError) Error() string { return "no token: " + e.err.Error() }
+
+func (e tokenError) Is(target error) bool {
+	return target != context.DeadlineExceeded && errors.Is(e.err, target)
+}
+
+// expired reports whether t is a failure that holds no longer.
 func (t *token) expired() bool {
 	select {
 	case <-t.fetched:

@@ -3,6 +3,9 @@
 // A request that was refused with 401 is sent twice, even a POST, and gets at most one new token. The server must have done
 // nothing with what it refuses. A page that answers 401 to every token costs one token in ten seconds. So a token must
 // live for longer than ten seconds.
+//
+// While the token server fails, nothing is sent, and a request tries again like one that found no connection: after a second
+// or more, even if it is a POST.
 package token
 
 import (
