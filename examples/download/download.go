@@ -4,6 +4,9 @@
 // serves ranges. Without these, or if the file has changed meanwhile, the download starts from the beginning: the parts of
 // a file are never of two versions. If the server does not say how long the file is, compare a checksum, since nobody can
 // tell then whether all of it came.
+//
+// A response with a Content-Encoding is a permanent error, since the file was asked for as it is. With AddEncoding, Apache
+// sends .gz files so.
 package download
 
 import (
@@ -131,8 +134,12 @@ func (d *download) getRest(ctx context.Context) error {
 func (d *download) accept(resp *http.Response) error {
 	encoding := resp.Header.Get("Content-Encoding")
 	switch {
-	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable: // the file has become shorter
-		d.size = 0
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+		if resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", d.size) {
+			d.size-- // all of it may have come: the answer with the last byte tells, since a 416 often has no ETag
+			return io.ErrUnexpectedEOF
+		}
+		d.size = 0 // the file has become shorter
 		return errChanged
 	case httpretry.Retryable(resp, nil): // also a 401, if a signer below the client has a new token
 		return backoff.RetryAfter(errors.New(resp.Status), retryAfter(resp))

@@ -82,6 +82,18 @@ func serve(w http.ResponseWriter, r *http.Request, etag, content string) {
 	http.ServeContent(&breaking{w, part}, r, "", time.Time{}, strings.NewReader(content))
 }
 
+// serveEndless is like serve, but a whole file has no length, and its connection breaks only where its end should be.
+func serveEndless(w http.ResponseWriter, r *http.Request, etag, content string) {
+	w.Header().Set("ETag", etag)
+	if r.Header.Get("Range") != "" {
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(content))
+		return
+	}
+	io.WriteString(w, content)
+	w.(http.Flusher).Flush()
+	panic(http.ErrAbortHandler)
+}
+
 // A file comes over connections that break, and whatever happens between them.
 func TestBreaks(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -123,7 +135,7 @@ func TestBreaks(t *testing.T) {
 				w.Header().Set("ETag", `"2"`)
 				http.ServeContent(w, r, "", time.Time{}, strings.NewReader(second[:2*part]))
 			}
-		}, second[:2*part], 4},
+		}, second[:2*part], 5},
 		"another part than asked for": {func(w http.ResponseWriter, r *http.Request, n int) {
 			if n == 2 {
 				r.Header.Set("Range", "bytes=0-99")
@@ -147,6 +159,26 @@ func TestBreaks(t *testing.T) {
 			}
 			serve(w, r, `"1"`, first)
 		}, first, 6},
+		"no length, and no end": {func(w http.ResponseWriter, r *http.Request, _ int) {
+			serveEndless(w, r, `"1"`, first)
+		}, first, 3},
+		"no length, no end, and a server that repeats the ETag": {func(w http.ResponseWriter, r *http.Request, n int) {
+			if n == 2 {
+				w.Header().Set("ETag", `"1"`)
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", len(first)))
+				w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+				return
+			}
+			serveEndless(w, r, `"1"`, first)
+		}, first, 3},
+		"no length, no end, changed, If-Range ignored": {func(w http.ResponseWriter, r *http.Request, n int) {
+			r.Header.Del("If-Range")
+			if n == 1 {
+				serveEndless(w, r, `"1"`, first)
+			} else {
+				serveEndless(w, r, `"2"`, second)
+			}
+		}, second, 6},
 		"busy for more than ten minutes": {func(w http.ResponseWriter, r *http.Request, n int) {
 			if n%2 == 0 {
 				w.Header().Set("Retry-After", "180")
