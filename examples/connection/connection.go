@@ -31,9 +31,12 @@ const (
 
 // A Client is for one connection.
 type Client struct {
-	// Dial makes a connection, such as the method of a net.Dialer. Its context ends after ten seconds or when Dial
-	// returns, and must not end the connection. An error that no retry will mend, such as a wrong password, is marked
-	// with [backoff.Permanent].
+	// Dial makes a connection, such as the method of a net.Dialer. Its context ends after ten seconds, and Dial must return
+	// then. The context also ends when Dial returns, and must not end the connection. An error that no retry will mend,
+	// such as a wrong password, is marked with [backoff.Permanent].
+	//
+	// If Dial logs in as well, it must close the connection when the context ends. Once of examples/login does that. Its
+	// Open would try again by itself, inside each attempt of Run.
 	Dial func(ctx context.Context) (net.Conn, error)
 
 	// Handle is called for each line, one after the other. At a line of more than 64 KiB the connection is given up.

@@ -19,6 +19,7 @@ import (
 
 	"example.com/backoff"
 	"example.com/backoff/examples/connection"
+	"example.com/backoff/examples/login"
 )
 
 func init() { slog.SetDefault(slog.New(slog.DiscardHandler)) }
@@ -143,6 +144,39 @@ func TestCancel(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, io.EOF, "the first connection's")
 		require.Equal(t, 5*time.Second, time.Since(start))
+	})
+}
+
+// A Dial that logs in, too, is tried again if the login hangs, and a login that hangs does not outlast Run.
+func TestLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pipe, times := dials(func(n int, conn net.Conn) {
+			if n == 2 {
+				fmt.Fprintln(conn, "welcome")
+				beat(conn, time.Minute)
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1))
+		})
+		greeted := func(conn net.Conn) error {
+			_, err := conn.Read(make([]byte, len("welcome\n")))
+			return err
+		}
+		lines := 0
+		client := connection.Client{
+			Dial: func(ctx context.Context) (net.Conn, error) {
+				return login.Once(ctx, pipe, greeted)
+			},
+			Handle: func(string) { lines++ },
+		}
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+
+		require.ErrorIs(t, client.Run(ctx), context.DeadlineExceeded)
+		require.Equal(t, 2*time.Minute, time.Since(start))
+		require.Equal(t, 60, lines)
+		require.InDelta(t, 7, *times, 1, "one login in ten seconds")
 	})
 }
 

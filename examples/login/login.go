@@ -21,31 +21,41 @@ var sessions = backoff.Retrier{
 	Slots:          new(backoff.Slots),
 }
 
-// Open returns a connection on which logIn has succeeded.
+// Open returns a connection on which logIn has succeeded. Each attempt is a call of [Once].
 //
-// The context of dial ends with the attempt, and must not end the connection: that of a net.Dialer does not. If the
-// context of the attempt ends in logIn, the connection is closed, and that ends logIn. A refusal, such as that of a wrong
-// password, is marked with [backoff.Permanent]: to repeat it could lock the user out.
+// A refusal, such as that of a wrong password, is marked with [backoff.Permanent]: to repeat it could lock the user out.
 func Open(
 	ctx context.Context,
 	dial func(ctx context.Context) (net.Conn, error),
 	logIn func(conn net.Conn) error,
 ) (net.Conn, error) {
 	return backoff.DoWithData(ctx, &sessions, func(ctx context.Context) (net.Conn, error) {
-		conn, err := dial(ctx)
-		if err != nil {
-			return nil, err
-		}
-
-		stop := context.AfterFunc(ctx, func() { conn.Close() })
-		err = logIn(conn)
-		if !stop() { // ctx has ended, and conn is closed, or will be
-			err = ctx.Err()
-		}
-		if err != nil {
-			conn.Close()
-			return nil, err
-		}
-		return conn, nil
+		return Once(ctx, dial, logIn)
 	})
+}
+
+// Once makes one attempt, for a loop of your own, whose attempts have a time limit.
+//
+// The context ends after the attempt, and must not end the connection: with a net.Dialer it does not. If it ends in logIn,
+// the connection is closed, and that ends logIn.
+func Once(
+	ctx context.Context,
+	dial func(ctx context.Context) (net.Conn, error),
+	logIn func(conn net.Conn) error,
+) (net.Conn, error) {
+	conn, err := dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	err = logIn(conn)
+	if !stop() { // ctx has ended, and conn is closed, or will be
+		err = ctx.Err()
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
