@@ -8,7 +8,7 @@ package uploadform
 import (
 	"bytes"
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -52,9 +52,10 @@ func Upload(ctx context.Context, client *http.Client, url, path, key string) err
 		return err
 	}
 	defer resp.Body.Close()
+	reason, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 	io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection is used again
 	if resp.StatusCode >= 300 {
-		return errors.New(resp.Status)
+		return fmt.Errorf("%s: %q", resp.Status, reason)
 	}
 	return nil
 }

@@ -119,6 +119,20 @@ func TestConnection(t *testing.T) {
 	}
 }
 
+// The error of a refusal says what the server says, in up to 1 KB.
+func TestRefusal(t *testing.T) {
+	for _, answer := range []string{"", "the field \"date\" is missing", strings.Repeat("no", 1000)} {
+		run(t, func(w http.ResponseWriter, r *http.Request, _ int) {
+			io.Copy(io.Discard, r.Body)
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, answer)
+		}, func(t *testing.T, s *service) {
+			want := fmt.Sprintf("400 Bad Request: %q", answer[:min(len(answer), 1<<10)])
+			require.EqualError(t, s.upload(t), want)
+		})
+	}
+}
+
 // A redirect is an error, and is not followed.
 func TestRedirect(t *testing.T) {
 	for _, status := range []int{300, 301, 302, 303, 304, 307, 308} {
