@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -781,6 +782,23 @@ func TestGet(t *testing.T) {
 		require.EqualError(t, err, "404 Not Found")
 		require.Equal(t, 5, sent)
 	})
+}
+
+// What no attempt will mend is tried once: a certificate that is not accepted, and a host that does not exist.
+func TestGetPermanent(t *testing.T) {
+	for _, err := range []error{x509.UnknownAuthorityError{}, &net.DNSError{IsNotFound: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			defer func(c *http.Client) { http.DefaultClient = c }(http.DefaultClient)
+			sent := 0
+			http.DefaultClient = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				sent++
+				return nil, err
+			})}
+			_, got := get(t.Context(), "1")
+			require.ErrorIs(t, got, err)
+			require.Equal(t, 1, sent)
+		})
+	}
 }
 
 // A payment that may have been carried out is sent again, always with the same key.
