@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -241,6 +242,122 @@ func TestConsumerDeath(t *testing.T) {
 	}
 }
 
+// One of a thousand messages kills the process within 50 ms, and with it what the other 49 workers do. The messages in hand
+// come back at once, or after their visibility timeout. The killer is set aside after five deaths, and no other message.
+func TestConsumerKiller(t *testing.T) {
+	for _, timeout := range []time.Duration{0, 17 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) { testConsumerKiller(t, timeout) })
+	}
+}
+
+func testConsumerKiller(t *testing.T, timeout time.Duration) {
+	const messages, killer = 1000, "100"
+	deliveries.Slots = new(backoff.Slots)
+	queue := make(chan string, messages)
+	var mu sync.Mutex
+	table := map[string]Message{}
+	inHand := map[string]bool{}
+	delivered := map[string]bool{}
+	var aside []string
+	for i := range messages {
+		name := fmt.Sprint(i)
+		table[name] = Message{Name: name}
+		queue <- name
+	}
+
+	// process returns when it has died, or when no message is left.
+	process := func() {
+		ctx, die := context.WithCancel(t.Context())
+		defer die()
+		goOn := func() { // nothing happens in a process that has died
+			if ctx.Err() != nil {
+				runtime.Goexit()
+			}
+		}
+		worker := &Worker{
+			store: func(_ context.Context, msg *Message) error {
+				mu.Lock()
+				defer mu.Unlock()
+				goOn()
+				table[msg.Name] = *msg
+				return nil
+			},
+			deliver: func(_ context.Context, msg *Message) error {
+				if msg.Name == killer {
+					time.Sleep(rand.N(50 * time.Millisecond))
+					die()
+				}
+				time.Sleep(50 * time.Millisecond)
+				mu.Lock()
+				defer mu.Unlock()
+				goOn()
+				delivered[msg.Name] = true
+				return nil
+			},
+			deadLetter: func(_ context.Context, msg *Message, err error) error {
+				mu.Lock()
+				defer mu.Unlock()
+				goOn()
+				assert.Equal(t, errKills, err)
+				aside = append(aside, msg.Name)
+				return nil
+			},
+		}
+		work := func(name string) {
+			mu.Lock()
+			inHand[name] = true
+			msg := table[name]
+			mu.Unlock()
+			err := worker.handle(ctx, &msg)
+
+			mu.Lock()
+			defer mu.Unlock()
+			goOn()
+			delete(inHand, name)
+			switch {
+			case err == nil:
+				delete(table, name)
+			case msg.Failures > 0 || msg.Begun > 0:
+				time.AfterFunc(rand.N(30*time.Second), func() { queue <- name })
+			default:
+				queue <- name
+			}
+			if len(table) == 0 {
+				die()
+			}
+		}
+		var workers sync.WaitGroup
+		for range 50 {
+			workers.Go(func() {
+				for ctx.Err() == nil {
+					select {
+					case name := <-queue:
+						work(name)
+					case <-ctx.Done():
+					}
+				}
+			})
+		}
+		workers.Wait()
+	}
+
+	start := time.Now()
+	processes := 0
+	for len(table) > 0 {
+		process()
+		processes++
+		for name := range inHand {
+			time.AfterFunc(timeout, func() { queue <- name })
+		}
+		clear(inHand)
+		time.Sleep(time.Second)
+	}
+	t.Logf("redelivery after %s: %d processes, %d set aside, %s", timeout, processes, len(aside), time.Since(start))
+	require.Equal(t, []string{killer}, aside)
+	require.Equal(t, 5+1, processes)
+	require.Len(t, delivered, messages-1)
+}
+
 // A table that cannot be written is not asked in a hot loop, and nothing is sent.
 func TestConsumerStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -318,8 +435,9 @@ func TestConsumerPaced(t *testing.T) {
 }
 
 // Twenty workers take five messages a second. Of these, one in 100 or in 20 always fails, after all attempts or at the
-// first. With and without an outage of 20 minutes, every good message is delivered, and every bad one is set aside. After
-// the outage they are at most a minute behind, and after a hang no longer than the slots need to grow.
+// first. With fifty of them a process has died four times. With and without an outage of 20 minutes, every good message is
+// delivered, and every bad one is set aside. After the outage they are at most two minutes behind, and after a hang no
+// longer than the slots need to grow.
 func TestConsumerOutage(t *testing.T) {
 	for _, bad := range []int{100, 20} {
 		for _, outage := range []string{"none", "refuses", "hangs"} {
@@ -395,7 +513,7 @@ func testConsumerOutage(t *testing.T, bad int, outage string, quickly bool) {
 				switch {
 				case err == nil:
 					left.Add(-1)
-				case msg.Failures == 0:
+				case msg.Failures == 0 && msg.Begun == 0:
 					queue <- msg
 				default:
 					time.AfterFunc(rand.N(30*time.Second), func() { queue <- msg })
@@ -413,6 +531,9 @@ func testConsumerOutage(t *testing.T, bad int, outage string, quickly bool) {
 		}
 		sent++
 		left.Add(1)
+		if time.Since(from) >= 0 && time.Since(from) < 10*time.Second {
+			letter.Begun = 4 // by processes that have died
+		}
 		mu.Lock()
 		letters[&letter.Message] = letter
 		mu.Unlock()
@@ -429,7 +550,7 @@ func testConsumerOutage(t *testing.T, bad int, outage string, quickly bool) {
 	if outage == "hangs" {
 		require.Less(t, late, 5*time.Minute, name)
 	} else {
-		require.Less(t, late, time.Minute, name)
+		require.Less(t, late, 2*time.Minute, name)
 	}
 }
 

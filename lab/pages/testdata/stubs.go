@@ -67,6 +67,8 @@ var ErrNotFound = errors.New("not found")
 
 var errBad = errors.New("no retry will help")
 
+var errLater = errors.New("another message is handled that may kill the process")
+
 var errKills = errors.New("the process has died five times in a row")
 
 type Message struct {
@@ -87,6 +89,7 @@ func (f orderStore) Order(ctx context.Context, id int64) (*Order, error) { retur
 
 type Worker struct {
 	delivered  atomic.Int64
+	suspect    sync.Mutex
 	store      func(ctx context.Context, msg *Message) error
 	deliver    func(ctx context.Context, msg *Message) error
 	deadLetter func(ctx context.Context, msg *Message, err error) error
