@@ -105,9 +105,9 @@ type Transport struct {
 	// Retryable reports whether to try again after resp, or after err if resp is nil. Nil means the function [Retryable].
 	//
 	// It is asked after each attempt of an idempotent request, and after one of another that can be sent again if no
-	// connection was made or the status is 429, 401 or 407 (say yes to these two if Base has a new token). It is not asked
-	// about an error if the context has ended or net/http refuses the request. A response that it refuses, but for a 504,
-	// is a success for Budget and Done. It may read the body if it puts the same in its place.
+	// connection was made or the status is 429, 401 or 407 (say yes to these two if Base has a new token, as examples/token
+	// does). It is not asked about an error if the context has ended or net/http refuses the request. A response that it
+	// refuses, but for a 504, is a success for Budget and Done. It may read the body if it puts the same in its place.
 	Retryable func(req *http.Request, resp *http.Response, err error) bool
 
 	// Budget limits the retries of all requests that share it. Nil means no limit.
