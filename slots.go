@@ -30,9 +30,10 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time t
 // are slots for three quarters of the calls that usually begin in AttemptTimeout, and fewer while nearly all time out. The limit ends when the timeouts have ended and no call waits. Refusals, and failures in time, begin no limit. Of the
 // calls in line, the one that can wait for the shortest time is next, and every fourth time the one that came first.
 //
-// Three things Slots cannot do. They cost healthy calls where a part of the service hangs for more than half of the
-// attempts. They do not help where more than a fifth of the calls are answered quickly while the rest is overloaded. And
-// they do not hold for attempts with very different timeouts together.
+// Three things Slots cannot do. They cost healthy calls where a part of the service hangs for more than half of the recent
+// attempts, which between two bursts of calls may be a small part. They do not help where more than a fifth of the calls
+// are answered quickly while the rest is overloaded. And they do not hold for attempts with very different timeouts
+// together.
 //
 // So take Slots for each part of a service that can fail by itself, and for each timeout. Make AttemptTimeout at least four
 // times what a call usually takes. Give calls a deadline: from a caller that cancels them, Slots learn nothing.

@@ -28,6 +28,10 @@ const (
 	// service works off what has piled up.
 	usualShare = 0.75
 
+	// Cuts do not make what is right less than this share of the usual calls. After ten hangs in a row, each with more
+	// slots in between, it would be a thirtieth, and take hours to come back.
+	leastShare = 0.3
+
 	// If more than this share are still late so many units after the last cut, half of the slots go. A smaller share may
 	// be attempts that are late whatever the load is: fewer slots would not help.
 	deepShare   = 0.75
@@ -241,7 +245,7 @@ func (w *watch) halve() {
 	slots := min(w.slots, w.usual())
 	if w.slots >= w.right { // they were too many
 		w.right = usualShare * min(w.right, slots)
-		w.share *= usualShare
+		w.share = max(usualShare*w.share, min(w.share, leastShare))
 	}
 	w.cut(slots / 2)
 }

@@ -996,6 +996,43 @@ func TestWatchLockOut(t *testing.T) {
 	})
 }
 
+// A service that hangs again and again is served as before, soon after it has hung for the last time.
+func TestWatchFlapping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &backoff.Retrier{AttemptTimeout: time.Second, Slots: new(backoff.Slots)}
+		const first, last, end = time.Minute, 314 * time.Second, 10 * time.Minute
+		begin := time.Now()
+		var begun, lost int64
+		var n atomic.Int64
+		op := func(ctx context.Context) error {
+			now := time.Since(begin)
+			if now >= first && now < last && (now-first)%(26*time.Second) < 20*time.Second {
+				return hang(ctx)
+			}
+			share := (float64(7*n.Add(1)%20) + 0.5) / 20
+			return takes(time.Duration(-220e6*math.Log(share)), nil)(ctx) // 0.22 s on average, and 0.8 at most
+		}
+		var calls sync.WaitGroup
+		for now := time.Duration(0); now < end; now = time.Since(begin) {
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				err := r.Do(ctx, op)
+				if now < last+2*time.Minute {
+					return
+				}
+				atomic.AddInt64(&begun, 1)
+				if err != nil {
+					atomic.AddInt64(&lost, 1)
+				}
+			})
+			time.Sleep(time.Second / 40)
+		}
+		calls.Wait()
+		require.LessOrEqual(t, 50*lost, begun)
+	})
+}
+
 // A call whose attempt was late gives its slot back while calls wait in line, unless it is the only slot.
 func TestWatchGiveBackLate(t *testing.T) {
 	for _, test := range []struct {

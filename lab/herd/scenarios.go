@@ -179,6 +179,13 @@ func outageRows(p plan) (rows []plan) {
 		p.row("half of the attempts fail for 3 min, load 0.6", load(0.6), happens(failing, 0.5, 0)),
 		p.row("one of three servers hangs for 60 s, load 0.05", quiet, backends(1, 3, 60)),
 		p.row("half of the attempts hang for 60 s, load 0.05", quiet, happens(hanging, 0.5, 60)),
+		p.row("hangs ten times for 20 s, each 26 s", lasts(60, 314, 934), unlimited(1, stream{
+			rate: steady(40), timeout: 1, deadline: 10, answer: func(r *rand.Rand, t float64) float64 {
+				if t >= 60 && t < 314 && math.Mod(t-60, 26) < 20 {
+					return math.Inf(1)
+				}
+				return 0.22 * r.ExpFloat64()
+			}})),
 	)
 }
 
@@ -196,6 +203,9 @@ func limitRows(p plan) []plan {
 			p.processes, p.from, p.after = 1, 17, 5
 		}, happens(slow, 1.4, 60)),
 		p.row("timeout of 1.5 usual answers, load 0.6", load(0.6), limits(0.3, 5)),
+		p.row("300 calls at once each minute, beside one in 2 s that hangs for 500 s", lasts(100, 600, 900), unlimited(1,
+			stream{name: "the others", burst: 300, every: 60, begin: 30, timeout: 1, deadline: 5, answer: exponential(0.2)},
+			stream{name: "that part", rate: steady(0.5), timeout: 1, deadline: 5, stuck: true, silent: true})),
 	}
 	for _, share := range []float64{0.3, 0.4, 0.5, 0.6, 0.8} {
 		rows = append(rows, p.row(fmt.Sprintf("a part hangs for 60 s, %g %% of the calls", 100*share), quiet, part(share, 60)))
