@@ -2,6 +2,7 @@ package grpcretry_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -57,6 +58,63 @@ func TestChain(t *testing.T) {
 			err := check(t.Context(), s.dialPlain(t, test.options...))
 			require.Equal(t, codes.Unavailable, status.Code(err))
 			require.Equal(t, test.want, tokens)
+		})
+	}
+}
+
+// An interceptor that stands after ours decides by its error whether there is another attempt. After Unauthenticated it
+// calls again itself.
+func TestToken(t *testing.T) {
+	refused := status.Error(codes.Unauthenticated, "the token has expired")
+	fails := func(err error) func(context.Context, func() error) error {
+		return func(context.Context, func() error) error { return err }
+	}
+	passes := func(_ context.Context, invoke func() error) error { return invoke() }
+	renews := func(_ context.Context, invoke func() error) error {
+		err := invoke()
+		if status.Code(err) == codes.Unauthenticated {
+			return invoke()
+		}
+		return err
+	}
+	hangs := func(ctx context.Context, _ func() error) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+
+	for _, test := range []struct {
+		name     string
+		token    func(ctx context.Context, invoke func() error) error
+		code     codes.Code
+		attempts int
+		served   int
+	}{
+		{"expired", passes, codes.Unauthenticated, 1, 1},
+		{"renewed", renews, codes.OK, 1, 2},
+		{"token server down", fails(errBusy), codes.Unavailable, 4, 0},
+		{"token server down, a plain error", fails(errors.New("down")), codes.Unknown, 1, 0},
+		{"token server hangs, a context's error", hangs, codes.Unknown, 1, 0},
+	} {
+		bubble(t, test.name, func(t *testing.T) {
+			attempts := 0
+			ours := interceptor(grpcretry.Options{
+				AttemptTimeout: time.Second,
+				Policy:         every(0),
+				Done:           func(_ context.Context, _ string, n int, _ error) { attempts = n },
+			})
+			token := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+				return test.token(ctx, func() error { return invoke(ctx, method, req, reply, cc, opts...) })
+			}
+			s := &service{answer: func(n int, _ context.Context) error {
+				if n == 1 {
+					return refused
+				}
+				return nil
+			}}
+			err := check(t.Context(), s.dialPlain(t, ours, grpc.WithChainUnaryInterceptor(token)))
+			require.Equal(t, test.code, status.Code(err), "%v", err)
+			require.Equal(t, test.attempts, attempts)
+			require.EqualValues(t, test.served, s.calls.Load())
 		})
 	}
 }

@@ -35,7 +35,10 @@
 //
 // Chain this interceptor, as above: of two [grpc.WithUnaryInterceptor] the last one counts, and gRPC does not say so. An
 // interceptor that stands before this one in the chain, or is set by WithUnaryInterceptor, sees each call once. One that
-// stands after it sees each attempt, as a token that may expire and a log of attempts must.
+// stands after it sees each attempt, as a log of attempts must, and one that adds a token. After codes.Unauthenticated
+// nothing is sent again: the latter renews the token, and invokes the call again itself. For a failure that another
+// attempt may mend, such as one of the token's server, it returns a status with codes.Unavailable. An error without a
+// status ends the call, even a context's.
 //
 // # gRPC's own retries
 //
