@@ -82,8 +82,9 @@
 // connection is not used again, and counts for [sql.DB.SetMaxOpenConns]. A slot of [Options.Slots] is free.
 //
 // A statement in f, and so Do, ends when its driver heeds the context that f received. lib/pq may not: if the network
-// swallows its packets, the statement lasts until the connection fails. mattn/go-sqlite3 and modernc.org/sqlite do not
-// while they wait for a lock, mattn's for five seconds by default: make their busy timeout shorter than AttemptTimeout.
+// swallows its packets, the statement lasts until the connection fails. mattn/go-sqlite3, and modernc.org/sqlite
+// before v1.61.0, do not while they wait for a lock, mattn's for five seconds by default: make their busy timeout shorter
+// than AttemptTimeout.
 package sqlretry
 
 import (
