@@ -208,6 +208,9 @@ func UnaryClientInterceptor(o Options) grpc.UnaryClientInterceptor {
 // certificate is not accepted; it refuses the TLS handshake, or answers it without TLS or HTTP/2; it speaks HTTP/1; or a
 // proxy refuses to connect, by a status such as 407. Two faults may look like a lost connection, and are tried again: a
 // client without TLS before a server with TLS, and, with TLS 1.3, a client certificate that is not accepted.
+//
+// A resolver that has no address for a moment, as while all servers restart, looks like an unknown name. If yours may, let
+// [Options.Retryable] say yes to codes.Unavailable.
 func Retryable(err error) bool {
 	s := status.Convert(err)
 	switch s.Code() {
