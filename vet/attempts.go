@@ -9,14 +9,6 @@ import (
 	"golang.org/x/tools/go/ast/inspector"
 )
 
-// kept reports the Attempts at cur if a field or a variable of the package holds it.
-func (c *checker) kept(cur inspector.Cursor) {
-	v, ok := c.object(holder(cur)).(*types.Var)
-	if ok && (v.IsField() || v.Kind() == types.PackageVar) {
-		c.Reportf(cur.Node().Pos(), "all loops over %s share its policy and its error: call Attempts in the range statement [attempts]", v.Name())
-	}
-}
-
 // unset reports a loop over the Attempts at cur whose body never sets the local variable whose address it gave: not
 // itself, nor by a closure or a pointer.
 func (c *checker) unset(cur inspector.Cursor, call *ast.CallExpr) {

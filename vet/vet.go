@@ -87,7 +87,6 @@ func (c *checker) call(cur inspector.Cursor, call *ast.CallExpr) {
 		return
 	}
 	if name == "Attempts" && len(call.Args) == 2 {
-		c.kept(cur)
 		c.unset(cur, call)
 	}
 

@@ -1,21 +1,6 @@
 package attempts
 
-import (
-	"iter"
-
-	"example.com/backoff"
-)
-
-type client struct {
-	attempts iter.Seq[int]
-	err      error
-}
-
-func kept(b backoff.BackOff) *client {
-	c := new(client)
-	c.attempts = backoff.Attempts(b, &c.err) // want `all loops over attempts share its policy and its error: call Attempts in the range statement \[attempts\]`
-	return c
-}
+import "example.com/backoff"
 
 func shadowed(b backoff.BackOff) (n int, err error) {
 	for range backoff.Attempts(b, &err) { // want `the body of this loop never sets err, and Attempts panics after it: assign to err, and declare no other \[attempts\]`

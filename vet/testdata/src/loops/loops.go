@@ -25,7 +25,8 @@ func right(ctx context.Context, given backoff.BackOff) {
 	_ = backoff.Retry(func() error { return call(ctx) }, backoff.WithContext(b, ctx))
 	_ = backoff.Retry(func() error { return call(ctx) }, given)
 	_ = backoff.Retry(func() error { return backoff.Permanent(call(ctx)) }, b)
-	_ = backoff.Retry(final, b)
+	_ = backoff.Retry(func() error { return final[int]() }, b)
+	_ = backoff.Retry(func() error { return list[int]{}.final() }, b)
 	_ = backoff.Retry(func() error { return call(context.Background()) }, b)
 	go func() { _ = backoff.Retry(func() error { return nil }, b) }()
 
@@ -49,4 +50,8 @@ func left(ctx context.Context) (err error) {
 }
 
 func call(ctx context.Context) error { return nil }
-func final() error                   { return backoff.Permanent(nil) }
+func final[T any]() error            { return backoff.Permanent(nil) }
+
+type list[T any] struct{}
+
+func (list[T]) final() error { return backoff.Permanent(nil) }
