@@ -136,15 +136,23 @@ func (c *checker) leaving(call *ast.CallExpr, r, op ast.Expr) {
 	c.Reportf(call.Pos(), "the attempt's context ends when the operation returns, and what it returns cannot be read any more: read it inside [leaving]")
 }
 
-// multiplied reports a request in op, an operation of the Retrier r, by a client that makes several attempts itself.
+// multiplied reports what makes several attempts itself in op, an operation of the Retrier r: a request by a client, or
+// sqlretry.Do if r repeats whatever that returns.
 func (c *checker) multiplied(r, op ast.Expr) {
 	lit, ok := c.function(op).(*ast.FuncLit)
 	if !ok || c.once(r) {
 		return
 	}
+	p := c.policy(r)
+	all := typeName(c.TypesInfo.TypeOf(r)) == "backoff.Retrier" && p.set["Retryable"] == nil
+	all = all && !p.unknown && !p.handed && !c.stopsLoop(lit)
 	c.inside(lit, func(call *ast.CallExpr) {
-		if transport := c.transport(call); transport != nil && !c.once(transport) {
-			c.Reportf(call.Pos(), "this client makes several attempts itself, and they multiply: use either [nested]")
+		inner := c.transport(call)
+		if all && c.name(call.Fun) == "example.com/backoff/sqlretry.Do" {
+			inner, _ = c.retrier(call)
+		}
+		if inner != nil && !c.once(inner) {
+			c.Reportf(call.Pos(), "this makes several attempts itself, and they multiply: use either [nested]")
 		}
 	})
 }

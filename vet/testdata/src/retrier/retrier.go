@@ -27,7 +27,7 @@ type shop struct{ db *sql.DB }
 func (s *shop) wrong(ctx context.Context, req *http.Request) {
 	_ = orders.Do(ctx, func(context.Context) error { return get(ctx) }) // want `ctx does not end with the attempt: use the context that the operation is given \[attempt\]`
 	_ = calls.Do(ctx, func(ctx context.Context) error {
-		_, _ = client.Do(req)              // want `this client makes several attempts itself, and they multiply: use either \[nested\]`
+		_, _ = client.Do(req)              // want `this makes several attempts itself, and they multiply: use either \[nested\]`
 		_ = calls.Do(ctx, get)             // want `this call is part of another one by calls: it takes a second slot, and the attempts multiply \[nested\]`
 		if err := again(ctx); err != nil { // want `part of another one by calls`
 			return err
@@ -37,6 +37,7 @@ func (s *shop) wrong(ctx context.Context, req *http.Request) {
 	_, _ = backoff.DoWithData(ctx, &calls, func(ctx context.Context) (*sql.Rows, error) { // want `the attempt's context ends when the operation returns, and what it returns cannot be read any more: read it inside \[leaving\]`
 		return s.db.QueryContext(ctx, "SELECT 1")
 	})
+	_ = calls.Do(ctx, func(ctx context.Context) error { return sqlretry.Do(ctx, s.db, sqlretry.Options{}, nil) }) // want `this makes`
 	_ = sqlretry.Do(ctx, s.db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := s.db.ExecContext(ctx, "UPDATE") // want `what s.db does is no part of the transaction, and can wait for it forever: use tx \[tx\]`
 		return err
@@ -71,16 +72,19 @@ func newRetrier() *backoff.Retrier {
 func (s *shop) rightCalls(ctx context.Context, other *backoff.Retrier, req *http.Request) {
 	var conn net.Conn
 	once := backoff.Retrier{MaxAttempts: 1}
-	_ = once.Do(ctx, func(ctx context.Context) error {
-		_, err := client.Do(req)
-		return err
-	})
+	_ = once.Do(ctx, func(context.Context) error { _, err := client.Do(req); return err })
 	_ = calls.Do(ctx, func(attempt context.Context) (err error) {
 		_, _ = single.Do(req)
 		go get(ctx)
 		_ = other.Do(attempt, get)
 		conn, err = dial(ctx) // it is kept
 		return err
+	})
+	some := backoff.Retrier{Retryable: func(err error) bool { return err == io.EOF }}
+	_ = other.Do(ctx, func(ctx context.Context) error { return sqlretry.Do(ctx, s.db, sqlretry.Options{}, nil) })
+	_ = some.Do(ctx, func(ctx context.Context) error { return sqlretry.Do(ctx, s.db, sqlretry.Options{}, nil) })
+	_ = calls.Do(ctx, func(ctx context.Context) error {
+		return backoff.Permanent(sqlretry.Do(ctx, s.db, sqlretry.Options{}, nil))
 	})
 	_, _ = backoff.DoWithData(ctx, &calls, func(ctx context.Context) (*http.Response, error) {
 		resp, err := http.DefaultClient.Do(req)
@@ -90,6 +94,7 @@ func (s *shop) rightCalls(ctx context.Context, other *backoff.Retrier, req *http
 		return resp, err
 	})
 	_ = sqlretry.Do(ctx, s.db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
+		_ = sqlretry.Do(ctx, nil, sqlretry.Options{}, nil) // in another database
 		_, err := tx.ExecContext(ctx, "UPDATE")
 		return err
 	})
