@@ -17,7 +17,7 @@ var instant = regexp.MustCompile(`^(log\.Print|log/slog\.|fmt\.|errors\.|context
 // again reports the call by a Retrier at cur if a loop repeats it when it fails, without a wait.
 func (c *checker) again(cur inspector.Cursor) {
 	loop, ok := loopOf(cur).(*ast.ForStmt)
-	if !ok || loop.Post != nil || loop.Cond != nil && !c.alive(loop.Cond) && !strings.HasSuffix(types.ExprString(loop.Cond), "!= nil") {
+	if !ok || loop.Post != nil || loop.Cond != nil && !c.unfinished(loop.Cond) {
 		return
 	}
 	for at := range outermost(cur).Preorder((*ast.ForStmt)(nil)) {
@@ -27,37 +27,35 @@ func (c *checker) again(cur inspector.Cursor) {
 	}
 }
 
-// alive reports whether the condition is that a context has not ended.
-func (c *checker) alive(condition ast.Expr) bool {
+// unfinished reports whether the condition is that a context has not ended, or that there is an error.
+func (c *checker) unfinished(condition ast.Expr) bool {
 	e, ok := condition.(*ast.BinaryExpr)
+	if ok && e.Op == token.NEQ {
+		return c.TypesInfo.Types[e.Y].IsNil() && typeName(c.TypesInfo.TypeOf(e.X)) == "error"
+	}
 	return ok && e.Op == token.EQL && c.mentions(e.X, asksContext)
 }
 
 // pauses reports whether the loop may wait beside the call at cur, or end for another reason than its success or the end
 // of a context.
 func (c *checker) pauses(loop, cur inspector.Cursor) bool {
+	pauses := false
 	for at := range loop.Preorder() {
 		if around(at) != around(cur) {
 			continue
 		}
 		switch n := at.Node().(type) {
 		case *ast.SelectStmt, *ast.RangeStmt, *ast.SendStmt, *ast.IncDecStmt:
-			return true
+			pauses = true
 		case *ast.UnaryExpr:
-			if n.Op == token.ARROW {
-				return true
-			}
+			pauses = pauses || n.Op == token.ARROW
 		case *ast.ReturnStmt, *ast.BranchStmt:
-			if !goesOn(at) {
-				return true
-			}
+			pauses = pauses || !goesOn(at)
 		case *ast.CallExpr:
-			if n != cur.Node() && !instant.MatchString(c.name(n.Fun)) {
-				return true
-			}
+			pauses = pauses || n != cur.Node() && !instant.MatchString(c.name(n.Fun))
 		}
 	}
-	return false
+	return pauses
 }
 
 // goesOn reports whether the statement at jump goes on with its loop, or leaves it after a success or with a context.

@@ -17,13 +17,13 @@ func (c *checker) unset(cur inspector.Cursor, call *ast.CallExpr) {
 	if !ok || !pointer {
 		return
 	}
-	v, ok := c.object(address.X).(*types.Var)
-	outer := outermost(cur)
-	if !ok || v.IsField() || v.Kind() == types.PackageVar {
+	name, _ := ast.Unparen(address.X).(*ast.Ident) // nil for a field or an element
+	v, ok := c.object(name).(*types.Var)
+	if !ok || v.Kind() == types.PackageVar {
 		return
 	}
 
-	for use := range outer.Preorder((*ast.Ident)(nil)) {
+	for use := range outermost(cur).Preorder((*ast.Ident)(nil)) {
 		if c.object(use.Node().(*ast.Ident)) == v && c.setsIn(use, loop, address) {
 			return
 		}

@@ -28,12 +28,9 @@ func newChecker(pass *analysis.Pass, root inspector.Cursor) *checker {
 		reported: map[ast.Expr]bool{},
 	}
 	for cur := range root.Preorder((*ast.Ident)(nil)) {
-		obj := c.object(cur.Node().(*ast.Ident))
-		if obj == nil {
-			continue
+		if obj := c.object(cur.Node().(*ast.Ident)); obj != nil {
+			c.uses[obj] = append(c.uses[obj], selector(cur))
 		}
-		use := selector(cur)
-		c.uses[obj] = append(c.uses[obj], use)
 	}
 	for cur := range root.Preorder((*ast.CallExpr)(nil)) {
 		if op := c.repeats(cur); op != nil && !slices.Contains(c.repeated, op) {
@@ -77,14 +74,12 @@ func (c *checker) object(e ast.Expr) types.Object {
 func (c *checker) value(v types.Object) ast.Expr {
 	var value ast.Expr
 	for _, use := range c.uses[v] {
-		e := assigned(use)
-		if e == nil {
-			continue
+		if e := assigned(use); e != nil {
+			if value != nil {
+				return nil
+			}
+			value = e
 		}
-		if value != nil {
-			return nil
-		}
-		value = e
 	}
 	return value
 }
@@ -164,10 +159,10 @@ func (c *checker) name(e ast.Expr) string {
 	return types.ExprString(e)
 }
 
-// mentions reports whether n has a selector with one of the names.
+// mentions reports whether n uses what has one of the names.
 func (c *checker) mentions(n ast.Node, names *regexp.Regexp) bool {
 	for n := range ast.Preorder(n) {
-		if sel, ok := n.(*ast.SelectorExpr); ok && names.MatchString(c.name(sel)) {
+		if e, ok := n.(ast.Expr); ok && c.TypesInfo.Types[e].Type != nil && names.MatchString(c.name(e)) {
 			return true
 		}
 	}

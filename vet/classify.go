@@ -145,9 +145,20 @@ func (c *checker) asksItself(call *ast.CallExpr) bool {
 	return ended.MatchString(c.name(call.Fun)) || decl != nil && c.mentions(decl, asksContext)
 }
 
-// classifier reports whether call asks of which kind an error is.
+// classifier reports whether call asks of which kind an error is, and not only whether there is one.
 func (c *checker) classifier(call *ast.CallExpr) bool {
-	name := c.name(call.Fun)
-	signature := types.TypeString(c.TypesInfo.TypeOf(call.Fun), nil)
-	return name == "errors.As" || name == "errors.AsType" || predicate.MatchString(signature)
+	signature, ok := c.TypesInfo.TypeOf(call.Fun).(*types.Signature)
+	if !ok || !predicate.MatchString(types.TypeString(signature, nil)) {
+		name := c.name(call.Fun)
+		return name == "errors.As" || name == "errors.AsType"
+	}
+	uses := c.uses[signature.Params().At(0)]
+	return len(uses) < 2 || slices.ContainsFunc(uses, c.tells)
+}
+
+// tells reports whether what is done with the error at use can tell more than whether it is nil.
+func (c *checker) tells(use inspector.Cursor) bool {
+	_, dropped := statement(use).(*ast.ExprStmt)
+	e, compared := use.Parent().Node().(*ast.BinaryExpr)
+	return !dropped && !(compared && c.TypesInfo.Types[e.Y].IsNil()) && use.ParentEdgeKind() != edge.Field_Names
 }

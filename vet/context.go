@@ -74,25 +74,13 @@ func (c *checker) operation(cur inspector.Cursor, call *ast.CallExpr, policy ast
 			continue
 		}
 		for jump := range body.Preorder((*ast.ReturnStmt)(nil), (*ast.BranchStmt)(nil)) {
-			if !succeeds(jump, loop.Node()) {
+			if jump.Parent().Parent() != loop && !goesOn(jump) {
 				return nil
 			}
 		}
 		return outermost(cur).Node()
 	}
 	return nil
-}
-
-// succeeds reports whether the statement at jump goes on with loop, or leaves it where something is nil.
-func succeeds(jump inspector.Cursor, loop ast.Node) bool {
-	branch, ok := jump.Node().(*ast.BranchStmt)
-	if ok && branch.Tok == token.CONTINUE {
-		return true
-	}
-
-	block := jump.Parent().Parent().Node()
-	condition, depends := block.(*ast.IfStmt)
-	return block == loop || depends && strings.HasSuffix(types.ExprString(condition.Cond), "== nil")
 }
 
 // inScope names the context that the loop at cur and pos should end with, or returns "": the one that op, its operation,

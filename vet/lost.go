@@ -56,19 +56,13 @@ func (c *checker) mark(cur inspector.Cursor, e ast.Expr) string {
 	if v, ok := c.object(e).(*types.Var); ok {
 		e = c.last(cur, v)
 	}
-	if name, _ := c.callee(e); marks.MatchString(name) {
-		return name
+	made := []ast.Expr{e}
+	if call, ok := ast.Unparen(e).(*ast.CallExpr); ok && slices.Contains(c.repeated, around(cur).Node()) {
+		if decl, ok := c.function(call.Fun).(*ast.FuncDecl); ok {
+			made = append(made, returned(decl)...)
+		}
 	}
-
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok || !slices.Contains(c.repeated, around(cur).Node()) {
-		return ""
-	}
-	decl, ok := c.function(call.Fun).(*ast.FuncDecl)
-	if !ok {
-		return ""
-	}
-	for _, result := range returned(decl) {
+	for _, result := range made {
 		if name, _ := c.callee(result); marks.MatchString(name) {
 			return name
 		}
@@ -76,14 +70,24 @@ func (c *checker) mark(cur inspector.Cursor, e ast.Expr) string {
 	return ""
 }
 
-// last returns what is assigned to v last before cur in the same function, or nil.
+// last returns what is assigned to v last before cur in the same function, or nil. What is assigned in a block that cur
+// is not in, and that ends with a jump, does not come to cur.
 func (c *checker) last(cur inspector.Cursor, v *types.Var) ast.Expr {
 	var last ast.Expr
 	for _, use := range c.uses[v] {
 		value := assigned(use)
-		if value != nil && value.End() < cur.Node().Pos() && around(use) == around(cur) {
-			last = value
+		if value == nil || value.End() >= cur.Node().Pos() || around(use) != around(cur) {
+			continue
 		}
+		block := use.Parent().Parent()
+		end, _ := block.LastChild()
+		switch end.Node().(type) {
+		case *ast.ReturnStmt, *ast.BranchStmt:
+			if !block.Contains(cur) {
+				continue
+			}
+		}
+		last = value
 	}
 	return last
 }

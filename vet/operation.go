@@ -21,9 +21,6 @@ var (
 
 	// What has one of these types is read once.
 	reader = regexp.MustCompile(`^\*?(io\.Reader|io\.ReadCloser|bytes\.(Buffer|Reader)|strings\.Reader|os\.File)$`)
-
-	// These rewind a reader, or make another one.
-	rewinds = regexp.MustCompile(`\.(Seek|Reset|GetBody|Rewind|Bytes|String)$`)
 )
 
 // repeats returns the function that the call at cur calls again and again, or the loop over Attempts at cur, or nil.
@@ -75,7 +72,10 @@ func (c *checker) drained(op ast.Node, call *ast.CallExpr) {
 		c.ran(op, call)
 		return
 	}
-	if body != nil && !c.mentions(op, rewinds) && !setsBody(op) {
+	filled := func(use inspector.Cursor) bool { // or rewound, perhaps
+		return within(use.Node().Pos(), op) && !within(use.Node().Pos(), call)
+	}
+	if body != nil && !slices.ContainsFunc(c.uses[c.object(body)], filled) {
 		c.Reportf(call.Pos(), "the first attempt reads %s to its end, and the next one sends nothing: make it in each attempt [body]", types.ExprString(body))
 	}
 }
@@ -83,33 +83,22 @@ func (c *checker) drained(op ast.Node, call *ast.CallExpr) {
 // ran reports a command from outside of op that an attempt runs, which can be done once.
 func (c *checker) ran(op ast.Node, call *ast.CallExpr) {
 	v, ok := c.object(ast.Unparen(call.Fun).(*ast.SelectorExpr).X).(*types.Var)
-	again := func(use inspector.Cursor) bool { return assigned(use) != nil && within(use.Node().Pos(), op) }
+	again := func(use inspector.Cursor) bool { // in each attempt, or in a function that it may call
+		return assigned(use) != nil && (within(use.Node().Pos(), op) || !within(op.Pos(), around(use).Node()))
+	}
 	if ok && !v.IsField() && !within(v.Pos(), op) && !slices.ContainsFunc(c.uses[v], again) {
 		c.Reportf(call.Pos(), "%s can be run once, and the next attempt fails: make it in each attempt [body]", v.Name())
 	}
 }
 
-// setsBody reports whether op sets the body of a request.
-func setsBody(op ast.Node) bool {
-	for n := range ast.Preorder(op) {
-		assign, ok := n.(*ast.AssignStmt)
-		if !ok {
-			continue
-		}
-		if field, ok := assign.Lhs[0].(*ast.SelectorExpr); ok && field.Sel.Name == "Body" {
-			return true
-		}
-	}
-	return false
-}
-
-// sent returns the body of the request req, if that is made outside of op and has one, or nil.
+// sent returns the body of the request req, if that is made outside of op, which sets no field of it, or nil.
 func (c *checker) sent(op ast.Node, req ast.Expr) ast.Expr {
 	if call, ok := ast.Unparen(req).(*ast.CallExpr); ok && c.name(call.Fun) == "(*net/http.Request).WithContext" {
 		req = call.Fun.(*ast.SelectorExpr).X
 	}
 	v, ok := c.object(req).(*types.Var)
-	if !ok || v.IsField() || within(v.Pos(), op) {
+	set := func(use inspector.Cursor) bool { return within(use.Node().Pos(), op) && assigned(use.Parent()) != nil }
+	if !ok || v.IsField() || within(v.Pos(), op) || slices.ContainsFunc(c.uses[v], set) {
 		return nil
 	}
 	made, ok := c.value(v).(*ast.CallExpr)

@@ -82,14 +82,11 @@ func isMap(t types.Type) bool {
 
 // called notes a call that decorates the policy or makes it.
 func (p *policy) called(call *ast.CallExpr) {
-	if isMap(p.TypesInfo.TypeOf(call)) && p.name(call.Fun) == "make" {
+	if isMap(p.TypesInfo.TypeOf(call)) && p.name(call.Fun) == "make" || p.helped(call) {
 		return
 	}
 
 	name, version := p.callee(call)
-	if p.helped(call) {
-		return
-	}
 	if !strings.HasPrefix(name, "With") || len(call.Args) == 0 {
 		p.handed = p.handed || version == 0
 		p.made(call, call.Args)
@@ -155,6 +152,7 @@ func holdsState(typeName string) bool {
 func (p *policy) variable(v *types.Var) {
 	p.path = append(p.path, v)
 	p.unknown = p.unknown || v.Kind() == types.ParamVar
+	p.handed = p.handed || v.Embedded() // what is around it may set its fields
 	for _, use := range p.uses[v] {
 		if value := assigned(use); value != nil {
 			p.trace(value)

@@ -39,7 +39,8 @@ func (c *checker) policyField(cur inspector.Cursor, attempts int64) {
 	}
 	made := returned(fn)
 	literal, variable := configured(cur)
-	if !c.makesOneCall(cur, variable) {
+	read, once := c.read(cur, c.variable(variable))
+	if !once || !c.spent(read) { // the function around cur makes more than one call with it, or another one does
 		for _, e := range made {
 			c.reportShared(e, c.policy(e), func(v *types.Var) bool { return outlives(v, cur, fn) })
 		}
@@ -78,16 +79,11 @@ func configured(cur inspector.Cursor) (literal, variable ast.Expr) {
 	return literal, holder(lit)
 }
 
-// makesOneCall reports whether the Retrier r makes one call: the function around cur makes it and calls it.
-func (c *checker) makesOneCall(cur inspector.Cursor, r ast.Expr) bool {
-	read, once := c.read(cur, c.variable(r))
-	return once && c.spent(read)
-}
-
-// counts reports whether the package sets the MaxAttempts of the Retrier r, or may set it.
+// counts reports whether the package sets the MaxAttempts of the Retrier r, or may set it, perhaps in a copy.
 func (c *checker) counts(r ast.Expr) bool {
 	p := c.policy(r)
-	return p.handed || slices.ContainsFunc(p.set["MaxAttempts"], func(e ast.Expr) bool {
+	copied := func(use inspector.Cursor) bool { return c.policy(holder(use)).set["MaxAttempts"] != nil }
+	return p.handed || slices.ContainsFunc(c.uses[c.object(r)], copied) || slices.ContainsFunc(p.set["MaxAttempts"], func(e ast.Expr) bool {
 		value := c.TypesInfo.Types[e].Value
 		return value == nil || constant.Sign(value) != 0
 	})

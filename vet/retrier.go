@@ -50,9 +50,10 @@ func (c *checker) nested(r, op ast.Expr) {
 	}
 
 	c.inside(fn, func(call *ast.CallExpr) {
-		again := c.by(call, r)
+		other, _ := c.retrier(call)
+		again := c.same(other, r)
 		decl, ok := c.function(call.Fun).(*ast.FuncDecl)
-		if ok && (v.Kind() == types.PackageVar || sameReceiver(call, r)) {
+		if ok && (v.Kind() == types.PackageVar || c.sameReceiver(call, r)) {
 			c.inside(decl, func(call *ast.CallExpr) { again = again || c.by(call, r) })
 		}
 		if again && !c.reported[call] {
@@ -79,11 +80,16 @@ func (c *checker) by(call *ast.CallExpr, r ast.Expr) bool {
 	return other != nil && c.object(other) == c.object(r) && types.ExprString(other) == types.ExprString(r)
 }
 
+// same reports whether a and b name the same variable, or the same field of the same one.
+func (c *checker) same(a, b ast.Expr) bool {
+	return c.object(a) == c.object(b) && c.variable(a) == c.variable(b) && types.ExprString(a) == types.ExprString(b)
+}
+
 // sameReceiver reports whether call is one of a method of the value whose field r is.
-func sameReceiver(call *ast.CallExpr, r ast.Expr) bool {
+func (c *checker) sameReceiver(call *ast.CallExpr, r ast.Expr) bool {
 	method, calls := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	field, ok := ast.Unparen(r).(*ast.SelectorExpr)
-	return calls && ok && types.ExprString(method.X) == types.ExprString(field.X)
+	return calls && ok && c.same(method.X, field.X)
 }
 
 // timed reports whether the Retrier r is seen to limit its attempts.
@@ -186,15 +192,16 @@ func (c *checker) transaction(db, f ast.Expr) {
 		return
 	}
 	shown := types.ExprString(db)
-	same := func(e ast.Expr) bool { return c.object(e) == c.object(db) && types.ExprString(e) == shown }
+	same := func(e ast.Expr) bool { return c.same(e, db) }
 	for n := range ast.Preorder(fn.Body) {
 		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			continue
+		if !ok || !c.fails(call) {
+			continue // it makes or tells something
 		}
-		used := slices.IndexFunc(call.Args, same) >= 0
+		used := slices.ContainsFunc(call.Args, same)
 		if method, ok := call.Fun.(*ast.SelectorExpr); ok {
-			used = used || same(method.X)
+			made, calls := method.X.(*ast.CallExpr) // as in newQueries(db).get(ctx)
+			used = used || same(method.X) || calls && slices.ContainsFunc(made.Args, same)
 		}
 		if used {
 			c.Reportf(call.Pos(), "what %s does is no part of the transaction, and can wait for it forever: use tx [tx]", shown)

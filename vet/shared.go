@@ -59,12 +59,8 @@ func (c *checker) foreign(v *types.Var) bool { return v.Kind() == types.PackageV
 func (c *checker) concurrent(cur inspector.Cursor, v *types.Var, once bool) bool {
 	concurrent := c.foreign(v) && !starts(outermost(cur).Node()) // it is exported to be shared
 	for fn := range cur.Enclosing(functions...) {
-		if within(v.Pos(), fn.Node()) {
-			continue
-		}
-		if c.runsOften(fn.Node(), once) || c.started(fn, v) {
-			concurrent = true
-		}
+		outside := !within(v.Pos(), fn.Node())
+		concurrent = concurrent || outside && (c.runsOften(fn.Node(), once) || c.started(fn, v))
 	}
 	return concurrent && !c.locks(outermost(cur).Node())
 }
@@ -72,14 +68,10 @@ func (c *checker) concurrent(cur inspector.Cursor, v *types.Var, once bool) bool
 // runsOften reports whether fn is by its signature a function that runs more than once at a time.
 func (c *checker) runsOften(fn ast.Node, once bool) bool {
 	signature := c.signature(fn)
-	_, literal := fn.(*ast.FuncLit)
-	if handler.MatchString(signature) {
-		return true
+	if _, literal := fn.(*ast.FuncLit); literal {
+		return handler.MatchString(signature) || hook.MatchString(signature)
 	}
-	if literal {
-		return hook.MatchString(signature)
-	}
-	return !once && c.serves(signature)
+	return handler.MatchString(signature) || !once && c.serves(signature)
 }
 
 // serves reports whether a function with this signature runs for many requests or callers.

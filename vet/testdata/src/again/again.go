@@ -31,6 +31,10 @@ func right(ctx context.Context, messages chan string, pages int) error {
 	for pages > 0 {
 		_ = jobs.Do(ctx, next)
 	}
+	for messages != nil {
+		_ = jobs.Do(ctx, next)
+		messages = nil
+	}
 	for {
 		if err := jobs.Do(ctx, next); err != nil {
 			return err

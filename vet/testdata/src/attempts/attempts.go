@@ -20,6 +20,10 @@ func right(b backoff.BackOff) (n int, err error) {
 	for range backoff.Attempts(b, &err) {
 		try()
 	}
+	errs := []error{err}
+	for range backoff.Attempts(b, &errs[0]) {
+		n, errs[0] = fetch()
+	}
 	return n, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log"
 
 	"example.com/backoff"
 	"example.com/backoff/sqlretry"
@@ -23,7 +24,7 @@ func wrong(ctx context.Context) bool {
 	return errors.As(err, new(*status)) // want `an error of a cancelled call can match this, too: ask for context.Canceled first \[classify\]`
 }
 
-func wrongLoop(ctx context.Context) bool {
+func wrongLoop(ctx context.Context, temporary func(err error) bool) bool {
 	err := backoff.Retry(func() error { return put(ctx) }, backoff.WithContext(backoff.NewExponentialBackOff(), ctx))
 	return temporary(err) // want `an error of a cancelled call`
 }
@@ -56,6 +57,11 @@ func final(ctx context.Context, given *backoff.Retrier) bool {
 	return temporary(err)
 }
 
+func logged(ctx context.Context) bool {
+	err := uploads.Do(ctx, put)
+	return failed(err)
+}
+
 func endless() bool {
 	err := uploads.Do(context.Background(), put)
 	return temporary(err)
@@ -64,6 +70,7 @@ func endless() bool {
 func put(ctx context.Context) error { return nil }
 func temporary(err error) bool      { return errors.As(err, new(*status)) }
 func over(err error) bool           { return errors.Is(err, context.Canceled) }
+func failed(err error) bool         { log.Print(err); return err != nil }
 
 func wrongOrder(ctx context.Context) int {
 	err := uploads.Do(ctx, func(ctx context.Context) error { return backoff.Permanent(put(ctx)) })
@@ -100,10 +107,7 @@ func rightOrder(ctx context.Context) bool {
 
 func rightLater(ctx context.Context) bool {
 	err := uploads.Do(ctx, put)
-	if temporary(err) {
-		return ctx.Err() == nil
-	}
-	return false
+	return temporary(err) && ctx.Err() == nil
 }
 
 func wrongHelper(ctx context.Context) int {

@@ -5,6 +5,7 @@ import (
 
 	own "example.com/backoff"
 	"github.com/cenkalti/backoff/v4"
+	. "github.com/cenkalti/backoff/v4"
 )
 
 func wrong(ctx context.Context) error {
@@ -25,6 +26,7 @@ func right(ctx context.Context, given backoff.BackOff) {
 	_ = backoff.Retry(func() error { return call(ctx) }, backoff.WithContext(b, ctx))
 	_ = backoff.Retry(func() error { return call(ctx) }, given)
 	_ = backoff.Retry(func() error { return backoff.Permanent(call(ctx)) }, b)
+	_ = backoff.Retry(func() error { return Permanent(call(ctx)) }, b)
 	_ = backoff.Retry(func() error { return final[int]() }, b)
 	_ = backoff.Retry(func() error { return list[int]{}.final() }, b)
 	_ = backoff.Retry(func() error { return call(context.Background()) }, b)

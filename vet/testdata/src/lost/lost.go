@@ -12,7 +12,8 @@ func wrong(policy backoff.BackOff, err error) error {
 		if err := checked(err); err != nil {
 			return fmt.Errorf("%d: %v", 1, err) // want `what Permanent returns is only text under %v: use %w \[lost\]`
 		}
-		return fmt.Errorf("%s", own.RetryAfter(err, 1)) // want `what RetryAfter returns is only text under %s`
+		err = own.RetryAfter(err, 1)
+		return fmt.Errorf("%s", err) // want `what RetryAfter returns is only text under %s`
 	}, policy)
 }
 
@@ -20,6 +21,11 @@ func right(err error) error {
 	if err = checked(err); err != nil {
 		return fmt.Errorf("outside of a loop: %v", err)
 	}
+	if err == nil {
+		err = backoff.Permanent(err)
+		return err
+	}
+	_ = fmt.Errorf("%v", err)
 	err = backoff.Permanent(fmt.Errorf("100%% of %v", err))
 	return fmt.Errorf("found: %w", err)
 }

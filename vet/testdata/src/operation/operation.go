@@ -21,11 +21,12 @@ var (
 )
 
 func wrongBody(b backoff.BackOff, payload []byte) error {
-	body := bytes.NewReader(payload)
+	body, other := bytes.NewReader(payload), bytes.NewReader(payload)
 	req, _ := http.NewRequest("POST", "/orders", body)
+	req.Close = true
 	return backoff.Retry(func() error {
-		_, err := http.DefaultClient.Do(req)              // want `the first attempt reads body to its end, and the next one sends nothing: make it in each attempt \[body\]`
-		_, err = http.NewRequest("POST", "/orders", body) // want `the first attempt reads body to its end`
+		_, err := http.DefaultClient.Do(req)               // want `the first attempt reads body to its end, and the next one sends nothing: make it in each attempt \[body\]`
+		_, err = http.NewRequest("POST", "/orders", other) // want `the first attempt reads other to its end`
 		return err
 	}, b)
 }
@@ -62,19 +63,24 @@ func wrongCommand(b backoff.BackOff) error {
 }
 
 func rightCommand(b backoff.BackOff) error {
-	var cmd *exec.Cmd
+	var cmd, other *exec.Cmd
+	reset := func() { other = exec.Command("true") }
 	return backoff.Retry(func() error {
 		cmd = exec.Command("true")
 		run := func(cmd *exec.Cmd) error { return cmd.Run() }
-		return errors.Join(run(exec.Command("true")), cmd.Run())
+		reset()
+		return errors.Join(run(exec.Command("true")), cmd.Run(), other.Run())
 	}, b)
 }
 
 func rightBody(b backoff.BackOff, payload []byte) error {
 	req, _ := http.NewRequest("POST", "/orders", bytes.NewReader(payload))
+	buffer := new(bytes.Buffer)
 	return backoff.Retry(func() error {
 		req.Body = io.NopCloser(bytes.NewReader(payload))
 		_, err := http.DefaultClient.Do(req)
+		buffer.Write(payload)
+		_, err = http.NewRequest("POST", "/orders", buffer)
 		return err
 	}, b)
 }

@@ -4,6 +4,7 @@ package retrier
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -24,6 +25,12 @@ var (
 
 type shop struct{ db *sql.DB }
 
+type queries struct{}
+
+func newQueries(db *sql.DB) *queries          { return nil }
+func (q *queries) withTx(tx *sql.Tx) *queries { return q }
+func (q *queries) put() error                 { return nil }
+
 func (s *shop) wrong(ctx context.Context, req *http.Request) {
 	_ = orders.Do(ctx, func(context.Context) error { return get(ctx) }) // want `ctx does not end with the attempt: use the context that the operation is given \[attempt\]`
 	_ = calls.Do(ctx, func(ctx context.Context) error {
@@ -39,8 +46,8 @@ func (s *shop) wrong(ctx context.Context, req *http.Request) {
 	})
 	_ = calls.Do(ctx, func(ctx context.Context) error { return sqlretry.Do(ctx, s.db, sqlretry.Options{}, nil) }) // want `this makes`
 	_ = sqlretry.Do(ctx, s.db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := s.db.ExecContext(ctx, "UPDATE") // want `what s.db does is no part of the transaction, and can wait for it forever: use tx \[tx\]`
-		return err
+		_, err := s.db.ExecContext(ctx, "UPDATE")       // want `what s.db does is no part of the transaction, and can wait for it forever: use tx \[tx\]`
+		return errors.Join(err, newQueries(s.db).put()) // want `what s.db does`
 	})
 	defer calls.Do(ctx, get) // want `if ctx has ended by then, this does nothing: use context.WithoutCancel \[defer\]`
 }
@@ -94,11 +101,26 @@ func (s *shop) rightCalls(ctx context.Context, other *backoff.Retrier, req *http
 		return resp, err
 	})
 	_ = sqlretry.Do(ctx, s.db, sqlretry.Options{}, func(ctx context.Context, tx *sql.Tx) error {
+		_ = s.db.Stats()
 		_ = sqlretry.Do(ctx, nil, sqlretry.Options{}, nil) // in another database
-		_, err := tx.ExecContext(ctx, "UPDATE")
-		return err
+		return newQueries(s.db).withTx(tx).put()
 	})
 	defer conn.Close()
+}
+
+type node struct {
+	backoff.Retrier
+	next *node
+}
+
+func newNode() *node { return &node{Retrier: backoff.Retrier{MaxAttempts: 3}} }
+
+func (n *node) right(ctx context.Context) error {
+	n.AttemptTimeout = -1
+	return n.Retrier.Do(ctx, func(context.Context) error {
+		n := n.next
+		return errors.Join(n.Retrier.Do(ctx, get), n.right(ctx))
+	})
 }
 
 func cleaned(ctx context.Context) {

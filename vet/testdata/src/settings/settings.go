@@ -16,15 +16,17 @@ var (
 )
 
 var (
-	right = backoff.Retrier{Policy: func() backoff.BackOff { return limited() }, MaxAttempts: -1}
-	three = backoff.Retrier{Policy: func() backoff.BackOff { return backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3) }}
+	right    = backoff.Retrier{Policy: func() backoff.BackOff { return limited() }, MaxAttempts: -1}
+	template = backoff.Retrier{Policy: limited}
+	three    = backoff.Retrier{Policy: func() backoff.BackOff { return backoff.WithMaxRetries(backoff.NewExponentialBackOff(), 3) }}
 )
 
-type server struct{ users backoff.Retrier }
+type server struct{ users, orders backoff.Retrier }
 
 func newServer(attempts int) *server {
-	s := &server{users: backoff.Retrier{Policy: limited}}
+	s := &server{users: backoff.Retrier{Policy: limited}, orders: template}
 	s.users.MaxAttempts = attempts
+	s.orders.MaxAttempts = -1
 	return s
 }
 

@@ -19,7 +19,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = backoff.Retry(op, s.policy) // want `loops that can run at the same time share policy, which holds the state of one: build a policy for each \[shared\]`
 }
 
-func wrong(ctx context.Context, ids []string) func(attempt int) time.Duration {
+// Acquire takes no lock itself.
+func Acquire(ctx context.Context, ids []string) func(attempt int) time.Duration {
 	b := backoff.NewExponentialBackOff()
 	for range ids {
 		go func() { _ = backoff.Retry(op, b) }() // want `share b, which`
