@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"math/big"
 	"net"
 	"net/http"
@@ -209,16 +210,23 @@ func (w way) start(t *testing.T) *url.URL {
 	return proxy
 }
 
-// connects returns how many CONNECTs the proxy has seen since the last call.
-func (w way) connects() int32 {
+// exchange sends two requests, and returns what comes back, or the error, and how many CONNECTs the proxy has seen. On a busy
+// machine, net/http may not keep a connection, since it waits for 50 ms only until the request has been written. So the
+// fewest of three exchanges count, if there are more than one.
+func (w way) exchange(t *testing.T, transport http.RoundTripper, site string) (answers string, connects int32) {
 	if w.proxy == nil {
-		return 0
+		return w.exchangeOnce(t, transport, site), 0
 	}
-	return w.proxy.connects.Swap(0)
+	connects = math.MaxInt32
+	for n := 0; n < 3 && connects > 1; n++ {
+		w.proxy.connects.Store(0)
+		answers = w.exchangeOnce(t, transport, site)
+		connects = min(connects, w.proxy.connects.Load())
+	}
+	return answers, connects
 }
 
-// exchange sends two requests, and returns what comes back, or the error.
-func (w way) exchange(t *testing.T, transport http.RoundTripper, site string) string {
+func (w way) exchangeOnce(t *testing.T, transport http.RoundTripper, site string) string {
 	client := &http.Client{Transport: transport}
 	defer client.CloseIdleConnections()
 	var answers strings.Builder
@@ -253,15 +261,14 @@ func TestBases(t *testing.T) {
 			for _, base := range bases {
 				t.Run(protocol+"/"+way.name+"/"+base.name, func(t *testing.T) {
 					used := base.new(proxy)
-					want := way.exchange(t, used, site.URL)
-					connects := way.connects()
+					want, connects := way.exchange(t, used, site.URL)
 
 					defer func(old http.RoundTripper) { http.DefaultTransport = old }(http.DefaultTransport)
 					http.DefaultTransport = base.new(proxy)
 					for _, below := range []http.RoundTripper{nil, base.new(proxy), used} {
-						got := way.exchange(t, &httpretry.Transport{Base: below, Policy: noWaits}, site.URL)
+						got, n := way.exchange(t, &httpretry.Transport{Base: below, Policy: noWaits}, site.URL)
 						require.Equal(t, want, got)
-						require.Equal(t, connects, way.connects())
+						require.Equal(t, connects, n)
 					}
 				})
 			}
