@@ -83,7 +83,7 @@ type Retrier struct {
 	Budget *Budget
 
 	// Notify, if not nil, is called before each wait, with the number of the attempt that failed, from 1 on. The
-	// call holds its slot meanwhile. ctx is that of Do, which has no AttemptTimeout.
+	// call holds its slot meanwhile, so return quickly. ctx is that of Do, which has no AttemptTimeout.
 	//
 	// Notify and Done must not call through this Retrier, as a log that is sent to the same server does: while that is
 	// down, each line would make another.

@@ -38,7 +38,8 @@
 // stands after it sees each attempt, as a log of attempts must, and one that adds a token. After codes.Unauthenticated
 // nothing is sent again: the latter renews the token, and invokes the call again itself. For a failure that another
 // attempt may mend, such as one of the token's server, it returns a status with codes.Unavailable. An error without a
-// status ends the call, even a context's.
+// status ends the call, even a context's. Let calls share the fetch of a token, which ends well before AttemptTimeout, as
+// in examples/token.
 //
 // # gRPC's own retries
 //
@@ -113,8 +114,8 @@ type Options struct {
 	AttemptTimeout time.Duration
 
 	// Slots limits the calls in progress, those that are sent once too. new(backoff.Slots) does so only while many
-	// attempts end with codes.DeadlineExceeded, whoever says so. A call that gets no slot in time is not sent; see
-	// [backoff.Retrier.Do]. Nil means no limit.
+	// attempts end with codes.DeadlineExceeded, whoever says so, or fail when their time is over. A call that gets no slot
+	// in time is not sent; see [backoff.Retrier.Do]. Nil means no limit.
 	//
 	// Take other Slots for another service. Polls that end by their own deadline count as timed out: give them a
 	// connection of their own, without Slots.
