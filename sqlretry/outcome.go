@@ -10,7 +10,7 @@ import "errors"
 // after the look. Do it again only if the transaction first inserts a key that was made before the call of Do, and that
 // the database holds unique; if that INSERT, and no other, fails with "duplicate key", it is done. The database makes the
 // second transaction wait for the first. Without such a key, report the error. A Retryable of yours says yes to it under
-// the same condition alone.
+// the same condition alone. After that yes, do it again whatever the error of Do is.
 var ErrOutcomeUnknown = errors.New("outcome of the COMMIT is unknown")
 
 // A stepError is an error that says more than its cause does, by the step in which it came.

@@ -154,7 +154,7 @@ type Options struct {
 // transaction is rolled back. If an error of BEGIN, of f or of COMMIT asks for it, Do repeats the whole
 // transaction, f included; see the package comment, which also says what f must not do. When Do gives up, it returns
 // the errors of [backoff.Retrier.Do]. If nobody knows whether the transaction took effect, the error matches
-// [ErrOutcomeUnknown]; with any other error it did not.
+// [ErrOutcomeUnknown]; with any other error it did not, unless Retryable has said yes to an ErrOutcomeUnknown before.
 //
 // The context that f receives ends with ctx, after AttemptTimeout, and when the attempt ends; it is ctx itself if
 // AttemptTimeout is negative. Pass it to the statements. An error of f is judged by that context as it was when f returned.

@@ -134,9 +134,10 @@ func (d *download) getRest(ctx context.Context) error {
 func (d *download) accept(resp *http.Response) error {
 	encoding := resp.Header.Get("Content-Encoding")
 	switch {
-	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && resp.Request.Header.Get("Range") != "":
 		if resp.Header.Get("Content-Range") == fmt.Sprintf("bytes */%d", d.size) {
-			d.size-- // all of it may have come: the answer with the last byte tells, since a 416 often has no ETag
+			d.total = d.size // if it is the same version, which the answer with the last byte tells: a 416 often has no ETag
+			d.size--
 			return io.ErrUnexpectedEOF
 		}
 		d.size = 0 // the file has become shorter

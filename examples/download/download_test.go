@@ -162,6 +162,18 @@ func TestBreaks(t *testing.T) {
 		"no length, and no end": {func(w http.ResponseWriter, r *http.Request, _ int) {
 			serveEndless(w, r, `"1"`, first)
 		}, first, 3},
+		"no length, no end, and no total in parts": {func(w http.ResponseWriter, r *http.Request, n int) {
+			if n < 3 {
+				serveEndless(w, r, `"1"`, first)
+				return
+			}
+			w.Header().Set("ETag", `"1"`)
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/*", len(first)-1, len(first)-1))
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write([]byte(first[len(first)-1:]))
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}, first, 3},
 		"no length, no end, and a server that repeats the ETag": {func(w http.ResponseWriter, r *http.Request, n int) {
 			if n == 2 {
 				w.Header().Set("ETag", `"1"`)
@@ -224,6 +236,9 @@ func TestErrors(t *testing.T) {
 	}{
 		"gone":      {func(w http.ResponseWriter, r *http.Request, _ int) { http.NotFound(w, r) }, 1, "404"},
 		"forbidden": {func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusUnauthorized) }, 1, "401"},
+		"416 to the whole": {func(w http.ResponseWriter, _ *http.Request, _ int) {
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+		}, 1, "416"},
 		"gzip": {func(w http.ResponseWriter, r *http.Request, _ int) {
 			w.Header().Set("Content-Encoding", "gzip")
 			io.WriteString(w, "packed")

@@ -37,7 +37,7 @@ func Open(
 // Once makes one attempt, for a loop of your own, whose attempts have a time limit.
 //
 // The context ends after the attempt, and must not end the connection: with a net.Dialer it does not. If it ends in logIn,
-// the connection is closed, and that ends logIn.
+// the connection is closed, and that ends logIn. Nor must logIn read past the server's answer, as a bufio.Reader does.
 func Once(
 	ctx context.Context,
 	dial func(ctx context.Context) (net.Conn, error),
