@@ -435,12 +435,12 @@ func TestConsumerPaced(t *testing.T) {
 }
 
 // Twenty workers take five messages a second. Of these, one in 100 or in 20 always fails, after all attempts or at the
-// first. With fifty of them a process has died four times. With and without an outage of 20 minutes, every good message is
+// first. With fifty of them a process has died four times. With and without 20 minutes of outage or flapping, every good message is
 // delivered, and every bad one is set aside. After the outage they are at most two minutes behind, and after a hang no
 // longer than the slots need to grow.
 func TestConsumerOutage(t *testing.T) {
 	for _, bad := range []int{100, 20} {
-		for _, outage := range []string{"none", "refuses", "hangs"} {
+		for _, outage := range []string{"none", "refuses", "hangs", "flaps"} {
 			for _, quickly := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) { testConsumerOutage(t, bad, outage, quickly) })
 			}
@@ -481,7 +481,9 @@ func testConsumerOutage(t *testing.T, bad int, outage string, quickly bool) {
 			<-ctx.Done()
 			mu.Lock()
 			return ctx.Err()
-		case now.Before(to) && now.After(from):
+		case now.Before(to) && now.After(from) && outage == "refuses":
+			return errDown
+		case now.Before(to) && now.After(from) && now.Sub(from)%(30*time.Second) > 3*time.Second: // it flaps
 			return errDown
 		case letter.bad && quickly:
 			return backoff.Permanent(errDown)
