@@ -924,9 +924,11 @@ func TestWatchGrowth(t *testing.T) {
 
 // After a trouble, the healthy calls are served again, whoever else calls: three retries without slots would lose none.
 func TestWatchLockOut(t *testing.T) {
-	const deadline = 5 * time.Second
-	// requireServed makes calls at a growing rate for ten minutes. From the third on, at most one in fifty may be lost.
-	requireServed := func(t *testing.T, r *backoff.Retrier, rate func(seconds float64) int, op func(context.Context) error) {
+	// requireServed makes calls with this deadline, at a growing rate, for ten minutes. From then on, at most one in fifty may
+	// be lost.
+	requireServed := func(
+		t *testing.T, r *backoff.Retrier, deadline, from time.Duration, rate func(seconds float64) int, op func(context.Context) error,
+	) {
 		t.Helper()
 		var begun, lost atomic.Int64
 		var calls sync.WaitGroup
@@ -938,7 +940,7 @@ func TestWatchLockOut(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), deadline)
 					defer cancel()
 					err := r.Do(ctx, op)
-					if second < 180 {
+					if time.Duration(second)*time.Second < from {
 						return
 					}
 					begun.Add(1)
@@ -965,7 +967,7 @@ func TestWatchLockOut(t *testing.T) {
 					}
 				})
 			}
-			requireServed(t, r, func(float64) int { return 10 }, hangs(time.Minute))
+			requireServed(t, r, 5*time.Second, 3*time.Minute, func(float64) int { return 10 }, hangs(time.Minute))
 			cancel()
 			workers.Wait()
 		},
@@ -979,12 +981,26 @@ func TestWatchLockOut(t *testing.T) {
 				}
 				return backoff.RetryAfter(errFailed, 5*time.Second)
 			})
-			requireServed(t, r, func(float64) int { return 19 }, service)
+			requireServed(t, r, 5*time.Second, 3*time.Minute, func(float64) int { return 19 }, service)
+		},
+		"a service that hangs again and again": func(t *testing.T) {
+			r := &backoff.Retrier{AttemptTimeout: time.Second, Slots: new(backoff.Slots)}
+			const first, last = time.Minute, 314 * time.Second
+			begin := time.Now()
+			var n atomic.Int64
+			requireServed(t, r, 10*time.Second, last+2*time.Minute, func(float64) int { return 40 }, func(ctx context.Context) error {
+				now := time.Since(begin)
+				if now >= first && now < last && (now-first)%(26*time.Second) < 20*time.Second {
+					return hang(ctx)
+				}
+				share := (float64(7*n.Add(1)%20) + 0.5) / 20
+				return takes(time.Duration(-220e6*math.Log(share)), nil)(ctx) // 0.22 s on average, and 0.8 at most
+			})
 		},
 		"a cold start while traffic grows": func(t *testing.T) {
 			r := &backoff.Retrier{AttemptTimeout: time.Second, Slots: new(backoff.Slots)}
 			begin := time.Now()
-			requireServed(t, r, func(seconds float64) int { return int(1 + 29*min(1, seconds/30)) }, func(ctx context.Context) error {
+			requireServed(t, r, 5*time.Second, 3*time.Minute, func(seconds float64) int { return int(1 + 29*min(1, seconds/30)) }, func(ctx context.Context) error {
 				select {
 				case <-ctx.Done():
 					return ctx.Err()
@@ -993,43 +1009,6 @@ func TestWatchLockOut(t *testing.T) {
 				}
 			})
 		},
-	})
-}
-
-// A service that hangs again and again is served as before, soon after it has hung for the last time.
-func TestWatchFlapping(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &backoff.Retrier{AttemptTimeout: time.Second, Slots: new(backoff.Slots)}
-		const first, last, end = time.Minute, 314 * time.Second, 10 * time.Minute
-		begin := time.Now()
-		var begun, lost int64
-		var n atomic.Int64
-		op := func(ctx context.Context) error {
-			now := time.Since(begin)
-			if now >= first && now < last && (now-first)%(26*time.Second) < 20*time.Second {
-				return hang(ctx)
-			}
-			share := (float64(7*n.Add(1)%20) + 0.5) / 20
-			return takes(time.Duration(-220e6*math.Log(share)), nil)(ctx) // 0.22 s on average, and 0.8 at most
-		}
-		var calls sync.WaitGroup
-		for now := time.Duration(0); now < end; now = time.Since(begin) {
-			calls.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-				defer cancel()
-				err := r.Do(ctx, op)
-				if now < last+2*time.Minute {
-					return
-				}
-				atomic.AddInt64(&begun, 1)
-				if err != nil {
-					atomic.AddInt64(&lost, 1)
-				}
-			})
-			time.Sleep(time.Second / 40)
-		}
-		calls.Wait()
-		require.LessOrEqual(t, 50*lost, begun)
 	})
 }
 
