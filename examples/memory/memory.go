@@ -1,5 +1,5 @@
-// Package memory is a network in memory, for the tests of the other examples. While its connections are silent, the time
-// of a testing/synctest bubble passes.
+// Package memory is a network in memory, for the tests of the other examples and of httpretry. While its connections are
+// silent, the time of a testing/synctest bubble passes.
 package memory
 
 import (
