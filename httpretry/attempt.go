@@ -1,7 +1,6 @@
 package httpretry
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,7 +167,7 @@ func (a *attempt) notSent(err error) bool {
 	if !a.asked.Load() {
 		return dialFailed(err)
 	}
-	_, standard := cmp.Or(a.call.transport.Base, http.DefaultTransport).(*http.Transport)
+	_, standard := a.call.transport.standardBase()
 	return !a.connected.Load() && !(standard && a.uploads.wasRead())
 }
 

@@ -172,16 +172,21 @@ func (t *Transport) CloseIdleConnections() {
 
 // base returns what sends req, which is an attempt's, and req as that takes it.
 func (t *Transport) base(req *http.Request) (http.RoundTripper, *http.Request) {
-	base := cmp.Or(t.Base, http.DefaultTransport)
-	transport, ok := base.(*http.Transport)
+	transport, ok := t.standardBase()
 	if !ok {
-		return base, req
+		return cmp.Or(t.Base, http.DefaultTransport), req
 	}
 	proxy := proxyToAsk(transport, req)
 	if proxy == nil {
-		return base, req
+		return transport, req
 	}
 	return t.tunnels.through(transport), withProxy(req, proxy)
+}
+
+// standardBase returns Base if it is net/http's own, and reports whether it is.
+func (t *Transport) standardBase() (*http.Transport, bool) {
+	transport, ok := cmp.Or(t.Base, http.DefaultTransport).(*http.Transport)
+	return transport, ok
 }
 
 // attemptTimeout returns the limit of an attempt, or 0 if there is none.

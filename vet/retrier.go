@@ -77,13 +77,17 @@ func (c *checker) inside(fn ast.Node, visit func(call *ast.CallExpr)) {
 // by reports whether call is one by the Retrier that is called r.
 func (c *checker) by(call *ast.CallExpr, r ast.Expr) bool {
 	other, _ := c.retrier(call)
-	return other != nil && c.object(other) == c.object(r) && types.ExprString(other) == types.ExprString(r)
+	return other != nil && c.alike(other, r)
+}
+
+// alike reports whether a and b, perhaps in two functions, name the same variable, or the same field of variables that are
+// called the same.
+func (c *checker) alike(a, b ast.Expr) bool {
+	return c.object(a) == c.object(b) && types.ExprString(a) == types.ExprString(b)
 }
 
 // same reports whether a and b name the same variable, or the same field of the same one.
-func (c *checker) same(a, b ast.Expr) bool {
-	return c.object(a) == c.object(b) && c.variable(a) == c.variable(b) && types.ExprString(a) == types.ExprString(b)
-}
+func (c *checker) same(a, b ast.Expr) bool { return c.alike(a, b) && c.variable(a) == c.variable(b) }
 
 // sameReceiver reports whether call is one of a method of the value whose field r is.
 func (c *checker) sameReceiver(call *ast.CallExpr, r ast.Expr) bool {

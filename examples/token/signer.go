@@ -99,7 +99,7 @@ func (s *Signer) fetch(t *token) {
 	t.text, t.err = s.Fetch(ctx)
 
 	holds := freshFor
-	if t.err != nil && !errors.Is(t.err, &backoff.PermanentError{}) {
+	if t.err != nil && !t.final() {
 		holds = failedFor
 	}
 	var asked *backoff.RetryAfterError
@@ -109,12 +109,15 @@ func (s *Signer) fetch(t *token) {
 	t.fresh = time.Now().Add(holds)
 }
 
+// final reports whether Fetch has said that no token will come.
+func (t *token) final() bool { return errors.Is(t.err, &backoff.PermanentError{}) }
+
 // failure returns the error of a request for which t is no token, or nil.
 func (t *token) failure() error {
 	switch {
 	case t.err == nil:
 		return nil
-	case errors.Is(t.err, &backoff.PermanentError{}):
+	case t.final():
 		return backoff.Permanent(tokenError{t.err})
 	}
 	// Nothing was sent, so a POST may be repeated.

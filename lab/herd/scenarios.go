@@ -182,9 +182,9 @@ func outageRows(p plan) (rows []plan) {
 		p.row("hangs ten times for 20 s, each 26 s", lasts(60, 314, 934), unlimited(1, stream{
 			rate: steady(40), timeout: 1, deadline: 10, answer: func(r *rand.Rand, t float64) float64 {
 				if t >= 60 && t < 314 && math.Mod(t-60, 26) < 20 {
-					return math.Inf(1)
+					return forever
 				}
-				return 0.22 * r.ExpFloat64()
+				return exponential(0.22)(r, t)
 			}})),
 	)
 }
