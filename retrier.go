@@ -69,8 +69,8 @@ type Retrier struct {
 	MaxRetryAfter time.Duration
 
 	// Policy returns a new policy for each call. Nil, or a Policy that returns nil, means waits of about 0.5 s, or of half
-	// the time that the first attempt may take if that is less, × 1.5 each time. To retry for two minutes
-	// while a database starts, set MaxAttempts to -1 and return
+	// the time that the first attempt may take if that is less, × 1.5 each time. To retry for two
+	// minutes while a database starts, set MaxAttempts to -1 and return
 	// backoff.NewExponentialBackOff(backoff.WithMaxElapsedTime(2 * time.Minute)).
 	Policy func() BackOff
 
@@ -122,7 +122,8 @@ type Retrier struct {
 // longer. It gives the slot back before a wait of two seconds or more, or of AttemptTimeout if that is less.
 //
 // An attempt has timed out if op returns an error and its time is over, or if the error has a method Timeout that returns
-// true, or matches [context.DeadlineExceeded]. If ctx was cancelled, the attempt does not count.
+// true, or matches [context.DeadlineExceeded], unless an inner call has refused a wait. If ctx was cancelled, the attempt
+// does not count.
 //
 // Do not call Do with the same Retrier, or the same Slots, inside op or a function of the Retrier: one call would hold two
 // slots, and the attempts would multiply.

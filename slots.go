@@ -27,8 +27,10 @@ var errNoTimeToWait = &joined{ErrNoSlot, errors.New("none was free in the time t
 //	}
 //
 // The zero value sizes itself. While at most a quarter of the last attempts time out, there is no limit. When more do, there
-// are slots for three quarters of the calls that usually begin in AttemptTimeout, and fewer while nearly all time out. The limit ends when the timeouts have ended and no call waits. Refusals, and failures in time, begin no limit. Of the
-// calls in line, the one that can wait for the shortest time is next, and every fourth time the one that came first.
+// are slots for three quarters of the calls that usually begin in AttemptTimeout, and fewer while nearly all time out. The
+// limit ends when the timeouts have ended and no call waits. Refusals, and failures in time, begin no limit.
+//
+// Of the calls in line, the one that can wait for the shortest time is next, and every fourth time the one that came first.
 //
 // Three things Slots cannot do. They cost healthy calls where a part of the service hangs for more than half of the recent
 // attempts, which between two bursts of calls may be a small part. They do not help where more than a fifth of the calls
@@ -53,8 +55,10 @@ type Slots struct {
 //
 // A call keeps its slot for as long as a server asks it to wait. So take Slots for each quota.
 //
-// For a batch, take the calls that shall begin in a second × the seconds that one usually takes. To protect a service, make, over all processes, half as many as the calls that it can do in
-// AttemptTimeout; or in each process 3/4 × the calls that begin in its busiest second × AttemptTimeout in seconds.
+// For a batch, take the calls that shall begin in a second × the seconds that one usually takes.
+//
+// To protect a service, make, over all processes, half as many as the calls that it can do in AttemptTimeout; or in each
+// process 3/4 × the calls that begin in its busiest second × AttemptTimeout in seconds.
 func NewSlots(n int) *Slots {
 	if n < 1 {
 		panic("backoff: NewSlots called with less than one slot")
